@@ -1,0 +1,25 @@
+"""The errors the library raises. Each message is one sentence that ends with what to do next."""
+
+
+class CgauditError(Exception):
+    """Something could not be done; the command line exits with 1."""
+
+    exit_code = 1
+
+
+class InputError(CgauditError):
+    """A file or an API answer does not hold what it should."""
+
+
+class ClusterError(CgauditError):
+    """The cluster could not be asked: no kubeconfig, no connection, no permission."""
+
+
+class NotFoundError(CgauditError):
+    """The node or pod that was asked for is not among what was read."""
+
+
+class UsageError(CgauditError):
+    """What the user wrote (a flag, a states file, a target) is wrong; the command line exits with 2."""
+
+    exit_code = 2
