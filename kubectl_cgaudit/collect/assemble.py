@@ -1,0 +1,127 @@
+"""From decoded objects to a Cluster: whatever reads objects hands them here one at a time."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from kubectl_cgaudit.collect import reduce, wire
+from kubectl_cgaudit.collect.model import Cluster, Gap, Node, Owner, Pod, Reading
+from kubectl_cgaudit.collect.reduce import Selects
+from kubectl_cgaudit.errors import InputError
+
+Decode = Callable[[Any, type[Any]], Any]
+_AT = re.compile(r" - at `\$\.?(.*)`$")
+
+
+class Kind(Struct):
+    """Enough of an object to say what it is."""
+
+    kind: str = ""
+    metadata: wire.Metadata | None = None
+
+
+class Assembly:
+    """Collects objects in any order. Bad ones are remembered, and reported together at the end."""
+
+    def __init__(self, selects: Selects, filter_text: str) -> None:
+        self._selects = selects
+        self._filter = filter_text
+        self._nodes: dict[str, Node] = {}
+        self._pods: dict[tuple[str, str], Pod] = {}
+        self._owners: dict[str, dict[tuple[str, str], Owner | None]] = {}
+        self._runtime_classes: dict[str, str] | None = None
+        self._ignored: dict[str, int] = {}
+        self._duplicates = 0
+        self._bad: list[str] = []
+        self.gaps: list[Gap] = []
+        self.notes: list[str] = []
+
+    @property
+    def pods_read(self) -> int:
+        """Pods so far."""
+        return len(self._pods)
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether any Node has come."""
+        return bool(self._nodes)
+
+    def expect(self, kind: str) -> None:
+        """Say that a table was read, even if nothing is in it."""
+        if kind == "RuntimeClass":
+            self._runtime_classes = self._runtime_classes or {}
+        else:
+            self._owners.setdefault(kind, {})
+
+    def add(self, kind: str, raw: Any, decode: Decode, source: str) -> None:
+        """Decode one object of `kind` and keep what matters of it."""
+        try:
+            if kind == "Node":
+                node = reduce.node(decode(raw, wire.Node))
+                self._named(kind, node.name)
+                self._once(self._nodes, node.name, node)
+            elif kind == "Pod":
+                pod = reduce.pod(decode(raw, wire.Pod), self._selects)
+                self._named(kind, pod.name)
+                self._once(self._pods, (pod.namespace, pod.name), pod)
+            elif kind in ("ReplicaSet", "Job"):
+                self.expect(kind)
+                self._owners[kind].update(reduce.owners([decode(raw, wire.Owned)]))
+            elif kind == "RuntimeClass":
+                self.expect(kind)
+                runtime_class = decode(raw, wire.RuntimeClass)
+                if self._runtime_classes is not None:
+                    self._runtime_classes[runtime_class.metadata.name] = runtime_class.handler
+            else:
+                self._ignored[kind] = self._ignored.get(kind, 0) + 1
+        except (InputError, msgspec.ValidationError) as error:
+            self._bad.append(f"{source}: {kind} {_name(raw, decode)}: {_in_words(error)}")
+
+    def _named(self, kind: str, name: str) -> None:
+        if not name:
+            raise InputError(f"a {kind} without metadata.name")
+
+    def _once(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+        self._duplicates += key in table
+        table.setdefault(key, value)
+
+    def cluster(self, source: str) -> Cluster:
+        """Everything read. Raises InputError that names the first bad object and counts the others."""
+        if self._bad:
+            others = len(self._bad) - 1
+            more = f" (and {others} more object{'s' if others > 1 else ''} like it)" if others else ""
+            raise InputError(f"{self._bad[0]}{more}; correct the input or save it again with kubectl")
+        return Cluster(
+            nodes=tuple(sorted(self._nodes.values(), key=lambda node: node.name)),
+            pods=tuple(sorted(self._pods.values(), key=lambda pod: (pod.namespace, pod.name))),
+            replicasets=self._owners.get("ReplicaSet"),
+            jobs=self._owners.get("Job"),
+            runtime_classes=self._runtime_classes,
+            reading=Reading(
+                source=source,
+                gaps=tuple(sorted(self.gaps)),
+                notes=tuple(self.notes),
+                ignored=dict(sorted(self._ignored.items())),
+                duplicates=self._duplicates,
+                filter=self._filter,
+            ),
+        )
+
+
+def _name(raw: Any, decode: Decode) -> str:
+    try:
+        meta = decode(raw, Kind).metadata
+    except msgspec.ValidationError:
+        return "(unnamed)"
+    if meta is None or not meta.name:
+        return "(unnamed)"
+    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+
+
+def _in_words(error: Exception) -> str:
+    text = str(error)
+    found = _AT.search(text)
+    return f"{found[1]}: {text[: found.start()].lower()}" if found else text

@@ -1,0 +1,155 @@
+"""Read what `kubectl get nodes,pods -A -o json` (or yaml) printed: Lists or single objects, gzip or not."""
+
+import gzip
+import re
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from kubectl_cgaudit.collect.assemble import Assembly
+from kubectl_cgaudit.collect.model import Cluster, Gap
+from kubectl_cgaudit.collect.reduce import Selects
+from kubectl_cgaudit.errors import InputError
+
+_SAVE = "save it with: kubectl get nodes,pods -A -o json"
+_GZIP = b"\x1f\x8b"
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+
+
+class _Object(msgspec.Struct):
+    kind: str = ""
+    items: list[msgspec.Raw] | None = None
+
+
+class _ItemKind(msgspec.Struct):
+    kind: str = ""
+
+
+def read(paths: tuple[str, ...], selects: Selects, filter_text: str) -> Cluster:
+    """Read all files together. Raises InputError when one cannot be read, or none holds a Node."""
+    assembly = Assembly(selects, filter_text)
+    for path in paths:
+        source = "standard input" if path == "-" else path
+        data = _bytes(path, source)
+        if data.lstrip()[:1] in (b"{", b"["):
+            _add_json(data, source, assembly)
+        else:
+            _add_yaml(data, source, assembly)
+    cluster = assembly.cluster(", ".join("standard input" if path == "-" else Path(path).name for path in paths))
+    if not cluster.nodes:
+        raise InputError(f"no Node in {_listing(paths)}, so nothing can be predicted; {_SAVE}")
+    return _with_missing(cluster)
+
+
+def _listing(paths: tuple[str, ...]) -> str:
+    return ", ".join("standard input" if path == "-" else path for path in paths)
+
+
+def _with_missing(cluster: Cluster) -> Cluster:
+    gaps = list(cluster.reading.gaps)
+    if not cluster.pods:
+        gaps.append(Gap("pods", "there is no Pod in the input", _SAVE))
+    return msgspec.structs.replace(cluster, reading=msgspec.structs.replace(cluster.reading, gaps=tuple(sorted(gaps))))
+
+
+def _bytes(path: str, source: str) -> bytes:
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        if data.startswith(_GZIP):
+            data = gzip.decompress(data)
+    except OSError as error:
+        raise InputError(f"{source} cannot be read: {error.strerror or error}; check the path after -f") from None
+    except (EOFError, zlib.error):
+        raise InputError(f"{source} is a damaged gzip file; {_SAVE}") from None
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if not data.strip():
+        raise InputError(f"{source} is empty; {_SAVE}")
+    return data
+
+
+def _documents(data: bytes, source: str) -> Iterator[msgspec.Raw]:
+    """The JSON documents of a file; several may follow one another, as `cat a.json b.json` writes them."""
+    while data.strip():
+        try:
+            yield msgspec.json.decode(data, type=msgspec.Raw)
+            return
+        except msgspec.DecodeError as error:
+            found = _TRAILING.search(str(error))
+            if not found:
+                raise InputError(f"{source} is not valid JSON: {error}; {_SAVE}") from None
+            end = int(found[1])
+        yield msgspec.Raw(data[:end])
+        data = data[end:]
+
+
+def _decode_json(raw: Any, type_: type[Any]) -> Any:
+    return msgspec.json.decode(raw, type=type_)
+
+
+def _add_json(data: bytes, source: str, assembly: Assembly) -> None:
+    for document in _documents(data, source):
+        try:
+            whole = msgspec.json.decode(document, type=_Object)
+        except msgspec.ValidationError:
+            raise InputError(f"{source} holds no Kubernetes object; {_SAVE}") from None
+        except msgspec.DecodeError as error:
+            raise InputError(f"{source} is not valid JSON: {error}; {_SAVE}") from None
+        if not whole.kind:
+            raise InputError(f"{source} holds no Kubernetes object (there is no kind in it); {_SAVE}")
+        if whole.items is None:
+            assembly.add(whole.kind, document, _decode_json, source)
+            continue
+        listed = whole.kind.removesuffix("List")
+        for item in whole.items:
+            assembly.add(_item_kind(item, listed), item, _decode_json, source)
+
+
+def _item_kind(item: msgspec.Raw, listed: str) -> str:
+    if listed:
+        return listed
+    try:
+        return msgspec.json.decode(item, type=_ItemKind).kind or "(no kind)"
+    except msgspec.ValidationError:
+        return "(no kind)"
+
+
+def _decode_plain(raw: Any, type_: type[Any]) -> Any:
+    return msgspec.convert(raw, type=type_)
+
+
+def _add_yaml(data: bytes, source: str, assembly: Assembly) -> None:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        documents = [document for document in yaml.load_all(data, Loader=loader) if document is not None]
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 1}" if mark else ""
+        raise InputError(f"{source} is neither JSON nor YAML{where}; {_SAVE}") from None
+    for document in documents:
+        if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
+            raise InputError(f"{source} holds no Kubernetes object (there is no kind in it); {_SAVE}")
+        _reject_anchors(document, source)
+        items = document.get("items")
+        listed = document["kind"].removesuffix("List")
+        for item in items if isinstance(items, list) else [document]:
+            kind = item.get("kind") if isinstance(item, dict) else None
+            assembly.add(kind if isinstance(kind, str) else listed or "(no kind)", item, _decode_plain, source)
+
+
+def _reject_anchors(document: object, source: str) -> None:
+    """Refuse objects that stand in several places: kubectl writes none, and a few lines of them can fill the memory."""
+    seen: set[int] = set()
+    waiting = [document]
+    while waiting:
+        value = waiting.pop()
+        if not isinstance(value, (dict, list)) or not value:
+            continue
+        if id(value) in seen:
+            raise InputError(f"{source} uses YAML anchors, which kubectl never prints; {_SAVE}")
+        seen.add(id(value))
+        waiting.extend(value.values() if isinstance(value, dict) else value)

@@ -1,0 +1,109 @@
+"""What is kept of a cluster: the few numbers and names an audit needs. No env, annotations or secrets."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+Qos = Literal["Guaranteed", "Burstable", "BestEffort"]
+Role = Literal["app", "sidecar", "init", "ephemeral"]
+Presence = Literal["running", "expected", "gone"]
+NodeKind = Literal["linux", "windows", "virtual", "unusable"]
+
+
+class Container(Struct, frozen=True):
+    """A container of a pod. CPU in thousandths; None where the spec has no such key."""
+
+    name: str
+    role: Role
+    request_milli: int | None
+    limit_milli: int | None
+    presence: Presence
+    """running: its cgroup exists; expected: it will (again) have one; gone: it has ended, or has not begun."""
+    runtime_id: str | None
+    """`containerd://<id>` of the running container."""
+
+
+class Owner(Struct, frozen=True, order=True):
+    """An object that controls pods."""
+
+    kind: str
+    name: str
+
+
+class Pod(Struct, frozen=True):
+    """A pod. CPU in thousandths; `request_milli` and `limit_milli` are the pod-level resources."""
+
+    namespace: str
+    name: str
+    uid: str
+    """The uid in the pod's cgroup path: for a static pod the one its kubelet gave it."""
+    node: str | None
+    qos: Qos
+    finished: bool
+    """Succeeded or Failed: the kubelet has removed its cgroups, and its request no longer counts."""
+    selected: bool
+    """Whether the user asked about this pod; the others are read because they are its siblings."""
+    runtime_class: str | None
+    overhead_milli: int
+    request_milli: int | None
+    limit_milli: int | None
+    containers: tuple[Container, ...]
+    controller: Owner | None
+    template_hash: str | None
+
+
+class Handler(Struct, frozen=True):
+    """A runtime handler as the node reports it."""
+
+    name: str
+    user_namespaces: bool | None
+
+
+class Node(Struct, frozen=True):
+    """A node. CPU in thousandths."""
+
+    name: str
+    kind: NodeKind
+    labels: dict[str, str]
+    capacity_milli: int
+    allocatable_milli: int
+    kubelet_version: str
+    runtime_version: str
+    os_image: str
+    kernel: str
+    handlers: tuple[Handler, ...]
+
+
+class Gap(Struct, frozen=True, order=True):
+    """Something that was asked for and could not be read: it makes the audit incomplete."""
+
+    what: str
+    why: str
+    remedy: str
+
+
+class Reading(Struct, frozen=True):
+    """What was read, and how. `replicasets`, `jobs` and `runtimeclasses` say `read` or why not."""
+
+    source: str
+    gaps: tuple[Gap, ...]
+    notes: tuple[str, ...]
+    ignored: dict[str, int]
+    """Objects of kinds that are not used, by kind."""
+    duplicates: int
+    """Objects that stood in the input more than once."""
+    filter: str
+    """What `-n` and `-l` selected, in words; empty for everything."""
+
+
+class Cluster(Struct, frozen=True):
+    """Everything that was collected. An absent table (None) could not be read."""
+
+    nodes: tuple[Node, ...]
+    pods: tuple[Pod, ...]
+    replicasets: dict[tuple[str, str], Owner | None] | None
+    """The controller of each ReplicaSet, by namespace and name."""
+    jobs: dict[tuple[str, str], Owner | None] | None
+    runtime_classes: dict[str, str] | None
+    """The handler of each RuntimeClass."""
+    reading: Reading

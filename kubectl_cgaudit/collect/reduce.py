@@ -1,0 +1,157 @@
+"""From an API object to the few numbers that are kept of it."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from kubectl_cgaudit.collect import wire
+from kubectl_cgaudit.collect.model import Container, Handler, Node, NodeKind, Owner, Pod, Presence, Qos, Role
+from kubectl_cgaudit.collect.quantity import milli
+from kubectl_cgaudit.errors import InputError
+
+Selects = Callable[[str, dict[str, str]], bool]
+_QOS: dict[str, Qos] = {"Guaranteed": "Guaranteed", "Burstable": "Burstable", "BestEffort": "BestEffort"}
+_FINISHED = {"Succeeded", "Failed"}
+_VIRTUAL_TYPES = {"virtual-kubelet", "kwok", "virtual-node"}
+_TYPE_LABELS = ("type", "liqo.io/type")
+
+
+def node(raw: wire.Node) -> Node:
+    """Reduce a Node. Raises InputError when its CPU is no quantity."""
+    status = raw.status or wire.NodeStatus()
+    info = status.node_info or wire.NodeInfo()
+    labels = raw.metadata.labels or {}
+    capacity = _amount(status.capacity, "status.capacity.cpu")
+    allocatable = _amount(status.allocatable, "status.allocatable.cpu")
+    return Node(
+        name=raw.metadata.name,
+        kind=_node_kind(info, labels, allocatable if allocatable is not None else capacity),
+        labels=labels,
+        capacity_milli=capacity or allocatable or 0,
+        allocatable_milli=allocatable if allocatable is not None else capacity or 0,
+        kubelet_version=info.kubelet_version,
+        runtime_version=info.container_runtime_version,
+        os_image=info.os_image,
+        kernel=info.kernel_version,
+        handlers=tuple(
+            Handler(handler.name, handler.features.user_namespaces if handler.features else None)
+            for handler in status.runtime_handlers or ()
+        ),
+    )
+
+
+def _node_kind(info: wire.NodeInfo, labels: dict[str, str], cpu: int | None) -> NodeKind:
+    if any(labels.get(label) in _VIRTUAL_TYPES for label in _TYPE_LABELS) or "virtual-kubelet" in info.kubelet_version:
+        return "virtual"
+    if "windows" in (info.operating_system.lower(), labels.get("kubernetes.io/os")):
+        return "windows"
+    return "unusable" if cpu is None else "linux"
+
+
+def pod(raw: wire.Pod, selects: Selects) -> Pod:
+    """Reduce a Pod. Raises InputError when one of its CPU amounts is no quantity."""
+    meta, spec, status = raw.metadata, raw.spec or wire.PodSpec(), raw.status or wire.PodStatus()
+    labels = meta.labels or {}
+    namespace = meta.namespace or "default"
+    pod_level = spec.resources or wire.Resources()
+    containers = tuple(_containers(spec, status))
+    request = _amount(pod_level.requests, "spec.resources.requests.cpu")
+    limit = _amount(pod_level.limits, "spec.resources.limits.cpu")
+    mark = meta.annotations.mirror if meta.annotations else None
+    return Pod(
+        namespace=namespace,
+        name=meta.name,
+        uid=mark or meta.uid or "",
+        node=spec.node_name or None,
+        qos=_QOS.get(status.qos_class or "") or _computed_qos(containers, request, limit),
+        finished=status.phase in _FINISHED,
+        selected=selects(namespace, labels),
+        runtime_class=spec.runtime_class_name or None,
+        overhead_milli=_amount(spec.overhead, "spec.overhead.cpu") or 0,
+        request_milli=request,
+        limit_milli=limit,
+        containers=containers,
+        controller=controller(meta),
+        template_hash=labels.get("pod-template-hash"),
+    )
+
+
+def controller(meta: wire.Metadata) -> Owner | None:
+    """The object that controls this one."""
+    for reference in meta.owner_references or ():
+        if reference.controller:
+            return Owner(reference.kind, reference.name)
+    return None
+
+
+def _computed_qos(containers: tuple[Container, ...], request: int | None, limit: int | None) -> Qos:
+    # Only for objects without a status; the API server looks at memory too, which is not kept.
+    if request is None and limit is None and not any(c.request_milli or c.limit_milli for c in containers):
+        return "BestEffort"
+    own = [(c.request_milli, c.limit_milli) for c in containers if c.role != "ephemeral"]
+    pairs = [(request, limit)] if limit else own
+    return "Guaranteed" if all(most and least in (None, most) for least, most in pairs) else "Burstable"
+
+
+def _containers(spec: wire.PodSpec, status: wire.PodStatus) -> Iterator[Container]:
+    groups: tuple[tuple[Role, list[wire.ContainerSpec] | None, list[wire.ContainerStatus] | None], ...] = (
+        ("init", spec.init_containers, status.init_container_statuses),
+        ("app", spec.containers, status.container_statuses),
+        ("ephemeral", spec.ephemeral_containers, status.ephemeral_container_statuses),
+    )
+    for group, specs, statuses in groups:
+        by_name = {entry.name: entry for entry in statuses or ()}
+        for container in specs or ():
+            role: Role = "sidecar" if group == "init" and container.restart_policy == "Always" else group
+            yield _container(container, role, by_name.get(container.name), spec.restart_policy or "Always")
+
+
+def _container(spec: wire.ContainerSpec, role: Role, status: wire.ContainerStatus | None, restarts: str) -> Container:
+    resources = spec.resources or wire.Resources()
+    where = f"of container {spec.name}"
+    request = _amount(resources.requests, f"requests.cpu {where}")
+    limit = _amount(resources.limits, f"limits.cpu {where}")
+    if status and status.allocated_resources and request is not None:
+        allocated = _amount(status.allocated_resources, f"allocatedResources.cpu {where}")
+        if allocated is not None and allocated != request:
+            # A resize is pending: the cgroups still carry what the kubelet has allocated.
+            request = allocated
+            actual = status.resources or wire.Resources()
+            limit = _amount(actual.limits, f"status.resources.limits.cpu {where}")
+    presence = _presence(role, status, restarts)
+    return Container(
+        name=spec.name,
+        role=role,
+        request_milli=request,
+        limit_milli=limit,
+        presence=presence,
+        runtime_id=status.container_id or None if status and presence == "running" else None,
+    )
+
+
+def _presence(role: Role, status: wire.ContainerStatus | None, restarts: str) -> Presence:
+    state = status.state if status else None
+    if state and state.running is not None:
+        return "running"
+    if role in ("init", "ephemeral"):
+        return "gone"
+    if (
+        role == "app"
+        and state
+        and state.terminated
+        and (restarts == "Never" or (restarts == "OnFailure" and state.terminated.exit_code == 0))
+    ):
+        return "gone"
+    return "expected"
+
+
+def _amount(amounts: wire.CpuAmount | None, field: str) -> int | None:
+    if amounts is None or amounts.cpu is None:
+        return None
+    try:
+        return milli(amounts.cpu)
+    except InputError as error:
+        raise InputError(f"{field}: {error}") from None
+
+
+def owners(items: Iterable[wire.Owned]) -> dict[tuple[str, str], Owner | None]:
+    """The controller of each object, by namespace and name."""
+    return {(item.metadata.namespace or "default", item.metadata.name): controller(item.metadata) for item in items}

@@ -1,0 +1,181 @@
+"""The parts of the API's objects that are decoded; everything else is skipped unread."""
+
+from msgspec import Raw, Struct, field
+
+Quantity = str | int | float
+
+
+class CpuAmount(Struct):
+    """A resource list, CPU only."""
+
+    cpu: Quantity | None = None
+
+
+class Resources(Struct):
+    """requests and limits."""
+
+    requests: CpuAmount | None = None
+    limits: CpuAmount | None = None
+
+
+class OwnerReference(Struct):
+    """An entry of metadata.ownerReferences."""
+
+    kind: str = ""
+    name: str = ""
+    controller: bool | None = None
+
+
+class StaticPodMark(Struct):
+    """The one annotation that is read: the uid a static pod has on its node."""
+
+    mirror: str | None = field(default=None, name="kubernetes.io/config.mirror")
+
+
+class Metadata(Struct, rename="camel"):
+    """metadata."""
+
+    name: str = ""
+    namespace: str | None = None
+    uid: str | None = None
+    labels: dict[str, str] | None = None
+    owner_references: list[OwnerReference] | None = None
+    annotations: StaticPodMark | None = None
+
+
+class ContainerSpec(Struct, rename="camel"):
+    """spec.containers[], spec.initContainers[]."""
+
+    name: str = ""
+    resources: Resources | None = None
+    restart_policy: str | None = None
+
+
+class PodSpec(Struct, rename="camel"):
+    """spec of a Pod."""
+
+    node_name: str | None = None
+    runtime_class_name: str | None = None
+    restart_policy: str | None = None
+    overhead: CpuAmount | None = None
+    resources: Resources | None = None
+    init_containers: list[ContainerSpec] | None = None
+    containers: list[ContainerSpec] | None = None
+    ephemeral_containers: list[ContainerSpec] | None = None
+
+
+class Terminated(Struct, rename="camel"):
+    """state.terminated."""
+
+    exit_code: int = 0
+
+
+class ContainerState(Struct):
+    """state of a container."""
+
+    running: dict[str, object] | None = None
+    waiting: dict[str, object] | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(Struct, rename="camel"):
+    """status.containerStatuses[] and its kin."""
+
+    name: str = ""
+    container_id: str | None = field(default=None, name="containerID")
+    state: ContainerState | None = None
+    allocated_resources: CpuAmount | None = None
+    resources: Resources | None = None
+
+
+class PodStatus(Struct, rename="camel"):
+    """status of a Pod."""
+
+    phase: str | None = None
+    qos_class: str | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+    container_statuses: list[ContainerStatus] | None = None
+    ephemeral_container_statuses: list[ContainerStatus] | None = None
+
+
+class Pod(Struct):
+    """v1 Pod."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+    spec: PodSpec | None = None
+    status: PodStatus | None = None
+
+
+class NodeInfo(Struct, rename="camel"):
+    """status.nodeInfo."""
+
+    kubelet_version: str = ""
+    container_runtime_version: str = ""
+    os_image: str = ""
+    kernel_version: str = ""
+    operating_system: str = ""
+
+
+class HandlerFeatures(Struct, rename="camel"):
+    """status.runtimeHandlers[].features."""
+
+    user_namespaces: bool | None = None
+
+
+class RuntimeHandler(Struct):
+    """status.runtimeHandlers[]."""
+
+    name: str = ""
+    features: HandlerFeatures | None = None
+
+
+class NodeStatus(Struct, rename="camel"):
+    """status of a Node."""
+
+    capacity: CpuAmount | None = None
+    allocatable: CpuAmount | None = None
+    node_info: NodeInfo | None = None
+    runtime_handlers: list[RuntimeHandler] | None = None
+
+
+class Node(Struct):
+    """v1 Node."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+    status: NodeStatus | None = None
+
+
+class Owned(Struct):
+    """A ReplicaSet or a Job, of which only the owner is of interest."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+
+
+class RuntimeClass(Struct):
+    """node.k8s.io/v1 RuntimeClass."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+    handler: str = ""
+
+
+class ListMetadata(Struct, rename="camel"):
+    """metadata of a list."""
+
+    continue_: str | None = field(default=None, name="continue")
+    remaining_item_count: int | None = None
+
+
+class Page(Struct):
+    """A page of a list, its items not decoded yet."""
+
+    kind: str = ""
+    items: list[Raw] | None = None
+    metadata: ListMetadata | None = None
+
+
+class Status(Struct):
+    """v1 Status: what the API server answers when it refuses."""
+
+    message: str = ""
+    reason: str = ""
+    metadata: ListMetadata | None = None

@@ -1,0 +1,316 @@
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from kubernetes.config import incluster_config
+from vcr_support import kubeconfig, serve
+
+from kubectl_cgaudit.collect.kubeconfig import Connection, choose, configure, in_cluster
+from kubectl_cgaudit.collect.transport import Api
+from kubectl_cgaudit.errors import ClusterError
+
+NEXT = "give --kubeconfig FILE, set KUBECONFIG, or audit saved objects with -f FILE"
+LOG_IN = "log in again, or correct the kubeconfig"
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch, tmp_path):
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return folder
+
+
+def refused(connection: Connection) -> str:
+    """The message with which a connection is refused before anything is sent."""
+    with pytest.raises(ClusterError) as caught:
+        Api(connection)
+    return str(caught.value)
+
+
+def token(path: str) -> str:
+    choice = choose(Connection(kubeconfig=path))
+    assert choice is not None
+    return str(configure(choice).auth_settings()["BearerToken"]["value"])
+
+
+def test_no_kubeconfig(home):
+    looked = home / ".kube" / "config"
+    assert refused(Connection()) == f"no kubeconfig found (looked at {looked}); {NEXT}"
+    assert refused(Connection(context="x")) == f"no kubeconfig found (looked at {looked}); {NEXT}"
+
+
+def test_explicit_file_that_is_missing(tmp_path):
+    missing = str(tmp_path / "missing")
+    assert refused(Connection(kubeconfig=missing)) == f"the kubeconfig {missing} does not exist; {NEXT}"
+
+
+def test_default_file(home):
+    (home / ".kube").mkdir()
+    kubeconfig(home / ".kube" / "config", name="default")
+    choice = choose(Connection())
+    assert choice is not None
+    assert choice.where == "context default"
+
+
+def test_flag_wins_over_variable(tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", kubeconfig(tmp_path / "a", name="variable"))
+    choice = choose(Connection(kubeconfig=kubeconfig(tmp_path / "b", name="flag")))
+    assert choice is not None
+    assert choice.where == "context flag"
+
+
+def test_files_are_merged_and_the_first_wins(tmp_path, monkeypatch):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    first = kubeconfig(tmp_path / "one" / "c", "https://one.example", {"certificate-authority": "ca.crt"}, name="one")
+    second = kubeconfig(tmp_path / "two" / "c", "https://two.example", {"certificate-authority": "ca.crt"}, name="two")
+    third = kubeconfig(tmp_path / "three", "https://other.example", name="two")
+    paths = [first, str(tmp_path / "missing"), "", second, third]
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join(paths))
+    current, other = choose(Connection()), choose(Connection(context="two"))
+    assert current is not None
+    assert other is not None
+    assert current.where == "context one"
+    assert current.cluster["server"] == "https://one.example"
+    assert other.cluster["server"] == "https://two.example"
+    assert other.cluster["certificate-authority"] == str(tmp_path / "two" / "ca.crt")
+
+
+def test_cluster_and_user_flags(tmp_path, monkeypatch):
+    first = kubeconfig(tmp_path / "a", "https://one.example", name="one")
+    second = kubeconfig(tmp_path / "b", "https://two.example", user={"token": "second"}, name="two")
+    before = Path(first).read_bytes()
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join([first, second]))
+    choice = choose(Connection(cluster="two-cluster", user="two-user"))
+    assert choice is not None
+    assert (choice.where, choice.cluster["server"], choice.user) == (
+        "context one",
+        "https://two.example",
+        {"token": "second"},
+    )
+    assert Path(first).read_bytes() == before
+
+
+@pytest.mark.parametrize("what", ["context", "cluster", "user"])
+def test_unknown_name(tmp_path, what):
+    path = kubeconfig(tmp_path / "c")
+    known = "mixed" if what == "context" else f"mixed-{what}"
+    assert refused(Connection(kubeconfig=path, **{what: "x"})) == (
+        f"there is no {what} 'x' in the kubeconfig (there are: {known}); choose another with --{what} NAME"
+    )
+
+
+def test_at_most_ten_names(tmp_path):
+    contexts = [{"name": f"c{number:02}", "context": {}} for number in range(13)]
+    path = tmp_path / "c"
+    path.write_text(yaml.safe_dump({"contexts": contexts}))
+    ten = "c00, c01, c02, c03, c04, c05, c06, c07, c08, c09"
+    assert refused(Connection(kubeconfig=str(path), context="x")) == (
+        f"there is no context 'x' in the kubeconfig (there are: {ten} and 3 more); choose another with --context NAME"
+    )
+    assert refused(Connection(kubeconfig=str(path))) == (
+        f"the kubeconfig has no current-context (there are: {ten} and 3 more); choose one with --context NAME"
+    )
+
+
+def test_names_that_look_like_numbers(tmp_path):
+    path = tmp_path / "c"
+    path.write_text(
+        "current-context: 1\ncontexts: [{name: 1, context: {cluster: 2, user: 3}}]\n"
+        "clusters: [{name: 2, cluster: {server: 'https://a.example'}}]\nusers: [{name: 3, user: {token: t}}]\n"
+    )
+    choice = choose(Connection(kubeconfig=str(path)))
+    assert choice is not None
+    assert choice.where == "context 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [", "the kubeconfig {path} is not valid YAML (line 1); correct it, or " + NEXT),
+        ("- a", "{path} is not a kubeconfig; " + NEXT),
+        ("", "{path} names no cluster; " + NEXT),
+        (
+            "contexts: [{context: {}}]",
+            "contexts of the kubeconfig {path} is not a list of named entries; correct it, or " + NEXT,
+        ),
+        ("users: 7", "users of the kubeconfig {path} is not a list of named entries; correct it, or " + NEXT),
+    ],
+)
+def test_broken_file(tmp_path, text, message):
+    path = tmp_path / "c"
+    path.write_text(text)
+    assert refused(Connection(kubeconfig=str(path))) == message.format(path=path)
+
+
+def test_directory_as_kubeconfig(tmp_path):
+    assert refused(Connection(kubeconfig=str(tmp_path))) == (
+        f"the kubeconfig {tmp_path} cannot be read: Is a directory; {NEXT}"
+    )
+
+
+@pytest.mark.parametrize("server", ["", "localhost:8080", "ftp://a", "https://[::1", "https://a:x"])
+def test_bad_server(tmp_path, server):
+    assert refused(Connection(kubeconfig=kubeconfig(tmp_path / "c", server=server))) == (
+        "cluster 'mixed-cluster' of the kubeconfig has no https:// server; correct its entry"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user", "named"),
+    [
+        ({"certificate-authority-data": "no base64!"}, {}, "certificate-authority-data of cluster 'mixed-cluster'"),
+        ({}, {"client-key-data": "abc"}, "client-key-data of user 'mixed-user'"),
+    ],
+)
+def test_bad_base64(tmp_path, cluster, user, named):
+    path = kubeconfig(tmp_path / "c", cluster=cluster, user=user)
+    assert refused(Connection(kubeconfig=path)) == f"{named} in the kubeconfig is not base64; {LOG_IN}"
+
+
+def test_missing_certificate_file(tmp_path):
+    path = kubeconfig(tmp_path / "c", cluster={"certificate-authority": "ca.crt"})
+    assert refused(Connection(kubeconfig=path)) == (
+        f"the credentials of context mixed cannot be used: File does not exist: {tmp_path / 'ca.crt'}; {LOG_IN}"
+    )
+
+
+def test_token_file_wins_and_is_trimmed(tmp_path):
+    (tmp_path / "token").write_text("from-file\n")
+    path = kubeconfig(tmp_path / "c", user={"tokenFile": "token", "token": "old"})
+    assert token(path) == "Bearer from-file"
+
+
+def test_missing_token_file(tmp_path):
+    path = kubeconfig(tmp_path / "c", user={"tokenFile": "token"})
+    assert refused(Connection(kubeconfig=path)) == (
+        f"the tokenFile of context mixed cannot be read: No such file or directory; {LOG_IN}"
+    )
+
+
+def test_user_and_password(tmp_path):
+    assert token(kubeconfig(tmp_path / "c", user={"username": "me", "password": "pw"})) == "Basic bWU6cHc="
+
+
+def test_auth_provider_that_is_gone(tmp_path):
+    path = kubeconfig(tmp_path / "c", user={"auth-provider": {"name": "azure", "config": {}}})
+    assert refused(Connection(kubeconfig=path)) == (
+        "the auth-provider of context mixed gave no token; log in again, or use an exec plugin"
+    )
+
+
+def test_oidc(tmp_path):
+    provider = {"name": "oidc", "config": {"id-token": "e30.e30.sig"}}
+    assert token(kubeconfig(tmp_path / "c", user={"auth-provider": provider})) == "Bearer e30.e30.sig"
+    path = kubeconfig(tmp_path / "d", user={"auth-provider": {"name": "oidc", "config": {"client-id": "a"}}})
+    assert refused(Connection(kubeconfig=path)).startswith("the credentials of context mixed cannot be used: ")
+
+
+def plugin(tmp_path: Path, code: str, **more) -> str:
+    """A kubeconfig whose exec plugin runs Python code."""
+    script = tmp_path / "plugin.py"
+    script.write_text(f"import json, os, sys\n{code}\n")
+    api = "client.authentication.k8s.io/v1"
+    called = {"apiVersion": api, "command": sys.executable, "args": [str(script)], "interactiveMode": "Never"}
+    return kubeconfig(tmp_path / "c", user={"exec": called | more})
+
+
+def says(**status: str) -> str:
+    credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status}
+    return f"print({json.dumps(credential)!r})"
+
+
+def test_plugin(tmp_path):
+    env = [{"name": "WHO", "value": "me"}]
+    assert (
+        token(plugin(tmp_path, f"assert os.environ['WHO'] == 'me'\n{says(token='fresh')}", env=env)) == "Bearer fresh"
+    )
+
+
+def test_plugin_with_a_certificate(tmp_path):
+    choice = choose(Connection(kubeconfig=plugin(tmp_path, says(clientCertificateData="CERT", clientKeyData="KEY"))))
+    assert choice is not None
+    configuration = configure(choice)
+    assert Path(configuration.cert_file).read_text() == "CERT"
+    assert Path(configuration.key_file).read_text() == "KEY"
+
+
+def test_plugin_beside_the_kubeconfig(tmp_path):
+    script = tmp_path / "bin" / "login"
+    script.parent.mkdir()
+    script.write_text(f"#!{sys.executable}\n{says(token='near')}\n")
+    script.chmod(0o755)
+    called = {"apiVersion": "client.authentication.k8s.io/v1", "command": "bin/login"}
+    assert token(kubeconfig(tmp_path / "c", user={"exec": called})) == "Bearer near"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("sys.exit('please\\nlog in')", "failed: exec: process returned 1. please log in"),
+        ("print('hello')", "failed: exec: failed to decode process output: Expecting value: line 1 column 1 (char 0)"),
+        ("print('7')", "failed: a field is missing or has the wrong type"),
+    ],
+)
+def test_failing_plugin(tmp_path, code, reason):
+    assert refused(Connection(kubeconfig=plugin(tmp_path, code))) == (
+        f"the exec plugin {sys.executable} of context mixed {reason}; {LOG_IN}"
+    )
+
+
+def test_plugin_without_credentials(tmp_path):
+    assert refused(Connection(kubeconfig=plugin(tmp_path, says()))) == (
+        f"the exec plugin of context mixed gave neither token nor certificate; {LOG_IN}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("hint", "step"),
+    [({}, "install it, then try again"), ({"installHint": "get it\n  from us"}, "get it from us")],
+)
+def test_missing_plugin(tmp_path, hint, step):
+    path = plugin(tmp_path, "", command="no-such-login", **hint)
+    assert refused(Connection(kubeconfig=path)) == (
+        f"the exec plugin no-such-login of context mixed is not installed; {step}"
+    )
+
+
+def test_unusable_proxy(tmp_path):
+    path = kubeconfig(tmp_path / "c", cluster={"proxy-url": "gopher://old.example"})
+    message = refused(Connection(kubeconfig=path))
+    assert message.startswith("the proxy old.example cannot be used: ")
+    assert message.endswith("; correct proxy-url or HTTPS_PROXY")
+
+
+def test_service_account(tmp_path, monkeypatch):
+    (tmp_path / "token").write_text("mounted\n")
+    with serve(tls=tmp_path) as server:
+        host, _, port = server.host.partition(":")
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+        monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+        monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+        with Api(Connection()) as api:
+            assert api.get("/api/v1/nodes?limit=500").status == 200
+    assert api.source == f"cluster {server.host} (in-cluster service account)"
+    assert server.requests[0].headers["Authorization"] == "bearer mounted"
+
+
+def test_service_account_without_token(tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    with pytest.raises(ClusterError) as caught:
+        in_cluster()
+    assert str(caught.value) == (
+        f"no kubeconfig found, and the pod's service account cannot be used: Service token file does not exist; {NEXT}"
+    )

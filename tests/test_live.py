@@ -1,0 +1,574 @@
+import gzip
+import json
+import socket
+import time
+from pathlib import Path
+
+import pytest
+from vcr_support import (
+    RECORDED,
+    a_list,
+    a_node,
+    a_pod,
+    a_status,
+    denied_account,
+    forbidden_owners,
+    interactions,
+    kubeconfig,
+    replay,
+    serve,
+    small_cluster,
+    write_cassette,
+)
+
+from kubectl_cgaudit import __version__
+from kubectl_cgaudit.collect import live, transport
+from kubectl_cgaudit.collect.assemble import Assembly
+from kubectl_cgaudit.collect.live import Connection
+from kubectl_cgaudit.collect.model import Cluster, Gap, Owner
+from kubectl_cgaudit.collect.transport import Api
+from kubectl_cgaudit.errors import ClusterError, InputError, UsageError
+
+EXPIRED = "the list expired while it was read (410) and was continued from a newer state, so it mixes two moments"
+OWNER_NOTES = (
+    "RuntimeClasses may not be listed (403): each is taken by its name as the handler",
+    "ReplicaSets may not be listed (403): Deployments are named from the pod-template-hash",
+    "Jobs may not be listed (403): CronJobs are named from the Job's name",
+)
+
+
+@pytest.fixture(autouse=True)
+def _hermetic(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    return Connection(kubeconfig=kubeconfig(tmp_path / "config"))
+
+
+def everything(namespace, labels):
+    return True
+
+
+def read(connection, namespace=None, selects=everything, progress=lambda line: None) -> Cluster:
+    return live.read(connection, namespace, selects, "", progress)
+
+
+def local(tmp_path: Path, server, **more) -> Connection:
+    return Connection(kubeconfig=kubeconfig(tmp_path / "config", server=server.url), **more)
+
+
+def only(**replies):
+    """The small cluster, but for some resources: `pods=reply` or `pods=function of the path`."""
+
+    def answer(path):
+        reply = replies.get(path.partition("?")[0].rpartition("/")[2], small_cluster)
+        return reply(path) if callable(reply) else reply
+
+    return answer
+
+
+def test_whole_cluster(recorded):
+    lines = []
+    with replay("cluster") as played:
+        cluster = read(recorded, progress=lines.append)
+        asked = [request.uri.removeprefix(RECORDED) for request in played.requests]
+        assert played.play_count == 5
+    assert lines == ["nodes 3", "pods 29", "runtimeclasses 3", "replicasets 8", "jobs 2"]
+    assert [node.name for node in cluster.nodes] == ["worker-a", "worker-b", "worker-c"]
+    assert [node.kubelet_version for node in cluster.nodes] == ["v1.36.2", "v1.33.13", "v1.33.13"]
+    assert len(cluster.pods) == 29
+    assert all(pod.selected for pod in cluster.pods)
+    assert cluster.runtime_classes == {"crun": "crun", "crun-old": "crun-old", "runc-old": "runc-old"}
+    assert cluster.replicasets is not None
+    assert len(cluster.replicasets) == 8
+    assert cluster.replicasets["shop", "cart-8bfb4e1aa"] == Owner("Deployment", "cart")
+    assert cluster.jobs == {("batch", "index-rebuild"): None, ("batch", "nightly-report"): None}
+    assert cluster.reading.source == "cluster mixed-cluster.example:6443 (context mixed)"
+    assert (cluster.reading.gaps, cluster.reading.notes, cluster.reading.duplicates) == ((), (), 0)
+    assert "/api/v1/nodes?limit=500" in asked
+
+
+def test_a_namespace_only_selects(recorded):
+    with replay("cluster"):
+        cluster = read(recorded, "shop", lambda namespace, labels: namespace == "shop")
+    assert len(cluster.pods) == 29
+    assert sum(pod.selected for pod in cluster.pods) == 9
+
+
+def test_pages(recorded):
+    lines = []
+    assembly = Assembly(everything, "")
+    with replay("pages") as played, Api(recorded) as api:
+        live.read_nodes(api, assembly, lines.append, page_size=2)
+        live.read_pods(api, None, assembly, lines.append, page_size=7)
+        assert played.all_played
+    cluster = assembly.cluster(api.source)
+    assert lines == [
+        *("nodes 2 of 3", "nodes 3"),
+        *("pods 7 of 29", "pods 14 of 29", "pods 21 of 29", "pods 28 of 29", "pods 29"),
+    ]
+    assert (len(cluster.nodes), len(cluster.pods)) == (3, 29)
+    assert (cluster.reading.gaps, cluster.reading.duplicates) == ((), 0)
+
+
+def test_expired_list_is_continued(recorded, tmp_path):
+    # To get a 410 the recording asked with an older token than the one page 1 had just given out; here the
+    # second request is the one that follows from page 1. The answers are as recorded.
+    chosen = interactions("expired")
+    handed_out = json.loads(chosen[0]["response"]["body"]["string"])["metadata"]["continue"]
+    chosen[1]["request"]["uri"] = f"{RECORDED}/api/v1/pods?limit=7&continue={handed_out}"
+    assembly = Assembly(everything, "")
+    cassette = write_cassette(tmp_path / "expired.yaml", chosen)
+    with replay(cassette) as played, Api(recorded) as api:
+        live.read_pods(api, None, assembly, lambda line: None, page_size=7)
+        assert played.all_played
+    cluster = assembly.cluster(api.source)
+    assert len(cluster.pods) == 29
+    assert cluster.reading.duplicates == 0
+    assert cluster.reading.gaps == (Gap("pods", EXPIRED, "run the audit again"),)
+
+
+def test_expired_list_without_a_token_starts_again(tmp_path):
+    asked = []
+
+    def pods(path):
+        asked.append(path.partition("?")[2])
+        if len(asked) == 2:
+            return a_status(410, "too old")
+        if "continue" in path:
+            return a_list("Pod", a_pod("two"))
+        return a_list("Pod", a_pod("one"), **{"continue": f"t{len(asked)}="})
+
+    with serve(only(pods=pods)) as server:
+        cluster = read(local(tmp_path, server))
+    assert asked == ["limit=500", "limit=500&continue=t1%3D", "limit=500", "limit=500&continue=t3%3D"]
+    assert [pod.name for pod in cluster.pods] == ["one", "two"]
+    assert cluster.reading.duplicates == 1
+    assert cluster.reading.gaps == (Gap("pods", EXPIRED, "run the audit again"),)
+
+
+def test_list_that_always_expires_is_given_up(tmp_path):
+    def nodes(path):
+        return a_status(410, "too old") if "continue" in path else a_list("Node", a_node(), **{"continue": "t"})
+
+    with serve(only(nodes=nodes)) as server, pytest.raises(ClusterError, match=r"/api/v1/nodes with 410: too old;"):
+        read(local(tmp_path, server))
+    assert len(server.requests) == 8
+
+
+def test_list_that_repeats_its_token_ends(tmp_path):
+    with serve(only(pods=a_list("Pod", a_pod("one"), **{"continue": "same"}))) as server:
+        cluster = read(local(tmp_path, server))
+    assert [pod.name for pod in cluster.pods] == ["one"]
+    assert [request.path for request in server.requests].count("/api/v1/pods?limit=500&continue=same") == 1
+    assert cluster.reading.gaps == (
+        Gap("pods", "the list broke off after 2 pods (the server repeats its continue token)", "run the audit again"),
+    )
+
+
+def test_account_without_the_owner_lists(recorded, tmp_path):
+    # Only nodes and pods were recorded for account 1: the 403 answers are modelled on those of account 2.
+    cassette = write_cassette(tmp_path / "one.yaml", denied_account(1)[:2] + forbidden_owners("auditor"))
+    with replay(cassette) as played:
+        cluster = read(recorded)
+        assert played.all_played
+    assert (len(cluster.nodes), len(cluster.pods)) == (3, 29)
+    assert (cluster.replicasets, cluster.jobs, cluster.runtime_classes) == (None, None, None)
+    assert cluster.reading.gaps == ()
+    assert cluster.reading.notes == OWNER_NOTES
+
+
+def test_one_owner_list_missing(recorded, tmp_path):
+    kept = [i for i in interactions("cluster") if "replicasets" not in i["request"]["uri"]]
+    with replay(write_cassette(tmp_path / "c.yaml", kept + forbidden_owners("auditor", "replicasets"))):
+        cluster = read(recorded)
+    assert cluster.replicasets is None
+    assert cluster.jobs is not None
+    assert cluster.reading.notes == OWNER_NOTES[1:2]
+
+
+def test_account_that_may_not_list_nodes(recorded, tmp_path):
+    with replay(write_cassette(tmp_path / "two.yaml", denied_account(2))), pytest.raises(ClusterError) as caught:
+        read(recorded)
+    assert str(caught.value) == (
+        'the nodes may not be listed (403: nodes is forbidden: User "ns-only" cannot list resource "nodes" '
+        'in API group "" at the cluster scope); ask for that permission, and check it with: '
+        "kubectl auth can-i list nodes"
+    )
+
+
+def test_account_with_one_namespace(recorded, tmp_path):
+    # Nodes from account 1, the pods' 403 and the namespace's list from account 2.
+    chosen = denied_account(1)[:1] + denied_account(2)[1:3] + forbidden_owners("ns-only")
+    with replay(write_cassette(tmp_path / "ns.yaml", chosen)) as played:
+        cluster = read(recorded, "shop")
+        assert played.all_played
+    assert len(cluster.pods) == 9
+    assert {pod.namespace for pod in cluster.pods} == {"shop"}
+    assert cluster.reading.gaps == (
+        Gap(
+            "pods of the other namespaces",
+            "pods may not be listed cluster-wide (403)",
+            "ask for list on pods cluster-wide; until then effective shares are upper bounds, "
+            "because siblings are unseen",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("namespace", "where"), [(None, "cluster-wide"), ("shop", "cluster-wide or in namespace shop")]
+)
+def test_no_pods_at_all(tmp_path, namespace, where):
+    with serve(only(pods=a_status(403, "no"))) as server:
+        cluster = read(local(tmp_path, server), namespace)
+    assert cluster.pods == ()
+    assert cluster.reading.gaps == (
+        Gap("pods", f"pods may not be listed {where} (403)", "ask for list on pods cluster-wide"),
+    )
+
+
+def test_refused_credentials(recorded, tmp_path):
+    with replay(write_cassette(tmp_path / "three.yaml", denied_account(3))), pytest.raises(ClusterError) as caught:
+        read(recorded)
+    assert str(caught.value) == (
+        "mixed-cluster.example:6443 refused the credentials (401 Unauthorized); "
+        "log in again, or see what kubectl auth whoami says"
+    )
+
+
+def test_credentials_that_expire_on_an_optional_list(tmp_path):
+    unauthorized = only(jobs=a_status(401, "Unauthorized"))
+    with serve(unauthorized) as server, pytest.raises(ClusterError, match="refused the credentials"):
+        read(local(tmp_path, server))
+
+
+def test_headers(tmp_path):
+    with serve() as server:
+        read(local(tmp_path, server))
+    headers = server.requests[0].headers
+    assert headers["User-Agent"] == f"kubectl-cgaudit/{__version__}"
+    assert headers["Accept"] == "application/json"
+    assert headers["Accept-Encoding"] == "gzip"
+    assert headers["Authorization"] == "Bearer dummy"
+    assert "Impersonate-User" not in headers
+    assert [request.path for request in server.requests] == [
+        "/api/v1/nodes?limit=500",
+        "/api/v1/pods?limit=500",
+        "/apis/node.k8s.io/v1/runtimeclasses?limit=500",
+        "/apis/apps/v1/replicasets?limit=500",
+        "/apis/batch/v1/jobs?limit=500",
+    ]
+
+
+def test_impersonation_by_flags(tmp_path):
+    with serve() as server:
+        read(local(tmp_path, server, as_user="jürgen", as_groups=("sre", "auditors")))
+    headers = server.requests[0].headers
+    assert headers["Impersonate-User"].encode("latin-1").decode() == "jürgen"
+    assert headers.get_all("Impersonate-Group") == ["sre", "auditors"]
+
+
+def test_impersonation_by_kubeconfig(tmp_path):
+    user = {"token": "t", "as": "bot", "as-groups": ["a", "b"], "as-uid": "7", "as-user-extra": {"x/y": ["1", "2"]}}
+    with serve() as server:
+        path = kubeconfig(tmp_path / "c", server=server.url, user=user)
+        read(Connection(kubeconfig=path))
+        read(Connection(kubeconfig=path, as_user="me", as_groups=("mine",)))
+    own, flagged = server.requests[0].headers, server.requests[-1].headers
+    assert own["Impersonate-User"] == "bot"
+    assert own.get_all("Impersonate-Group") == ["a", "b"]
+    assert own["Impersonate-Uid"] == "7"
+    assert own.get_all("Impersonate-Extra-x%2Fy") == ["1", "2"]
+    assert flagged["Impersonate-User"] == "me"
+    assert flagged.get_all("Impersonate-Group") == ["mine"]
+
+
+def test_group_without_user(recorded):
+    connection = Connection(kubeconfig=recorded.kubeconfig, as_groups=("sre",))
+    with pytest.raises(UsageError, match=r"^a group cannot be impersonated without a user; add --as USER$"):
+        read(connection)
+
+
+def test_gzip(tmp_path):
+    def nodes(path):
+        code, body, _ = a_list("Node", a_node("zipped"))
+        return code, gzip.compress(body), {"Content-Encoding": "gzip", "Content-Length": str(len(gzip.compress(body)))}
+
+    with serve(only(nodes=nodes)) as server:
+        assert [node.name for node in read(local(tmp_path, server)).nodes] == ["zipped"]
+
+
+def test_damaged_gzip(tmp_path):
+    damaged = only(nodes=(200, b"no gzip at all", {"Content-Encoding": "gzip"}))
+    with serve(damaged) as server, pytest.raises(ClusterError) as caught:
+        read(local(tmp_path, server))
+    assert str(caught.value).startswith(f"{server.host} cannot be asked: ")
+    assert "object at 0x" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (b"<html>\n\x1b[31mlog in" + b"!" * 99, r"'<html>\n\x1b[31mlog in" + "!" * 42 + "'"),
+        (b"", "''"),
+        (b'{"kind":"PodList","items":[]}', "'" + '{"kind":"PodList","items":[]}' + "'"),
+        (b'{"kind":"NodeList","items":7}', "'" + '{"kind":"NodeList","items":7}' + "'"),
+        (b"\xff\xfe", "'\ufffd\ufffd'"),
+    ],
+)
+def test_garbage(tmp_path, body, shown):
+    with serve(only(nodes=(200, body, {}))) as server, pytest.raises(ClusterError) as caught:
+        read(local(tmp_path, server))
+    assert str(caught.value) == (
+        f"{server.host} answered GET /api/v1/nodes with no list of Nodes but with {shown}; "
+        "check that the server in the kubeconfig is a Kubernetes API and no login page or proxy"
+    )
+
+
+def test_redirect_is_not_followed(tmp_path):
+    with serve(only(nodes=(302, b"", {"Location": "/login"}))) as server, pytest.raises(ClusterError, match="302"):
+        read(local(tmp_path, server))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("resource", ["nodes", "pods"])
+def test_server_error(tmp_path, resource):
+    with (
+        serve(only(**{resource: a_status(500, "etcd\nis\x1b[1m away")})) as server,
+        pytest.raises(ClusterError) as caught,
+    ):
+        read(local(tmp_path, server))
+    assert str(caught.value) == (
+        f"{server.host} answered GET /api/v1/{resource} with 500: etcd is?[1m away; "
+        f"try again, or see what kubectl get --raw /api/v1/{resource} says"
+    )
+
+
+def test_pods_that_break_off_are_kept(tmp_path):
+    def pods(path):
+        return a_status(500, "away") if "continue" in path else a_list("Pod", a_pod("one"), **{"continue": "t"})
+
+    with serve(only(pods=pods)) as server:
+        cluster = read(local(tmp_path, server))
+    assert [pod.name for pod in cluster.pods] == ["one"]
+    assert cluster.reading.gaps == (Gap("pods", "the list broke off after 1 pods (500: away)", "run the audit again"),)
+
+
+def test_broken_owner_lists_are_notes(tmp_path):
+    replies = {
+        "runtimeclasses": a_status(404, "what?"),
+        "replicasets": a_status(503, "away"),
+        "jobs": (200, b"no", {}),
+    }
+    with serve(only(**replies)) as server:
+        cluster = read(local(tmp_path, server))
+    assert (cluster.replicasets, cluster.jobs, cluster.runtime_classes) == (None, None, None)
+    assert cluster.reading.gaps == ()
+    assert cluster.reading.notes == (
+        "RuntimeClasses are not served (404): each is taken by its name as the handler",
+        "ReplicaSets could not be listed (503: away): Deployments are named from the pod-template-hash",
+        "Jobs could not be listed (no list of Jobs but 'no'): CronJobs are named from the Job's name",
+    )
+
+
+def test_empty_owner_lists_count_as_read(tmp_path):
+    with serve(only(pods=(200, json.dumps({"kind": "PodList", "items": None}).encode(), {}))) as server:
+        cluster = read(local(tmp_path, server))
+    assert (cluster.replicasets, cluster.jobs, cluster.runtime_classes) == ({}, {}, {})
+    assert cluster.pods == ()
+
+
+def test_busy_server_is_asked_again(tmp_path, monkeypatch):
+    pauses = []
+    monkeypatch.setattr(transport.time, "sleep", pauses.append)
+    replies = [(429, b"", {"Retry-After": "2"}), (429, b"", {"Retry-After": "99"}), a_list("Node", a_node())]
+    with serve(only(nodes=lambda path: replies.pop(0))) as server:
+        assert len(read(local(tmp_path, server)).nodes) == 1
+    assert pauses == [2, 5]
+
+
+def test_no_nodes(tmp_path):
+    with serve(only(nodes=a_list("Node"))) as server, pytest.raises(ClusterError) as caught:
+        read(local(tmp_path, server))
+    assert str(caught.value) == (
+        f"{server.host} has no nodes, so nothing can be predicted; check which cluster was asked"
+    )
+
+
+def test_bad_object(tmp_path):
+    node = a_node() | {"status": {"capacity": {"cpu": "many"}}}
+    with serve(only(nodes=a_list("Node", a_node("ok"), node))) as server, pytest.raises(InputError) as caught:
+        read(local(tmp_path, server))
+    assert str(caught.value).startswith(f"{server.host} /api/v1/nodes: Node node-1: status.capacity.cpu: ")
+
+
+def test_connection_refused(tmp_path):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        host = f"127.0.0.1:{unused.getsockname()[1]}"
+        path = kubeconfig(tmp_path / "c", server=f"https://{host}")
+        with pytest.raises(ClusterError) as caught:
+            read(Connection(kubeconfig=path))
+    assert str(caught.value) == (
+        f"{host} cannot be asked: connection refused; check that it runs and the port in the kubeconfig is right"
+    )
+
+
+@pytest.mark.parametrize(
+    ("scheme", "why"),
+    [
+        ("http", "no answer within 0.2 s; try again with a longer --request-timeout"),
+        ("https", "no answer within 0.2 s; try again with a longer --request-timeout"),
+    ],
+)
+def test_server_that_never_answers(tmp_path, scheme, why):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host = f"127.0.0.1:{silent.getsockname()[1]}"
+        path = kubeconfig(tmp_path / "c", server=f"{scheme}://{host}")
+        began = time.monotonic()
+        with pytest.raises(ClusterError) as caught:
+            read(Connection(kubeconfig=path, timeout_seconds=0.2))
+    assert time.monotonic() - began < 3
+    assert str(caught.value) == f"{host} cannot be asked: {why}"
+
+
+def test_handshake_that_never_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(transport, "connect_seconds", lambda url, shown: 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(
+            ClusterError, match=r"cannot be asked: no connection within a few seconds; check the server"
+        ):
+            read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server=f"https://{host}")))
+
+
+@pytest.fixture
+def no_names(monkeypatch):
+    def fail(*args, **kwargs):
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+
+
+def test_unknown_name(tmp_path, no_names):
+    with pytest.raises(ClusterError) as caught:
+        read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server="https://nowhere.invalid:6443")))
+    assert str(caught.value) == (
+        "nowhere.invalid:6443 cannot be asked: its name cannot be resolved; "
+        "check the server in the kubeconfig and the network (VPN, proxy, firewall)"
+    )
+
+
+def test_resolver_that_hangs(tmp_path, monkeypatch):
+    monkeypatch.setattr(transport, "_RESOLVE_SECONDS", 0.1)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: [] if time.sleep(0.5) else [()])
+    with pytest.raises(ClusterError, match=r"^slow\.example cannot be asked: its name was not resolved in 0\.1 s; "):
+        read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server="https://slow.example")))
+
+
+@pytest.mark.parametrize(("addresses", "seconds"), [(1, 4.0), (2, 3.0), (6, 1.0)])
+def test_all_addresses_are_tried_in_time(monkeypatch, addresses, seconds):
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: [()] * addresses)
+    assert transport.connect_seconds("https://api.example", "api.example") == seconds
+
+
+def test_trusted_certificate(tmp_path):
+    with serve(tls=tmp_path) as server:
+        cluster = read(
+            Connection(
+                kubeconfig=kubeconfig(tmp_path / "c", server=server.url, cluster={"certificate-authority": "ca.crt"})
+            )
+        )
+    assert len(cluster.nodes) == 1
+    assert cluster.reading.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("cluster", "reason"),
+    [
+        ({}, "unable to get local issuer certificate"),
+        (
+            {"certificate-authority": "ca.crt", "tls-server-name": "other.example"},
+            "Hostname mismatch, certificate is not valid for 'other.example'",
+        ),
+    ],
+)
+def test_distrusted_certificate(tmp_path, cluster, reason):
+    with serve(tls=tmp_path) as server, pytest.raises(ClusterError) as caught:
+        read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server=server.url, cluster=cluster)))
+    assert str(caught.value) == (
+        f"{server.host} cannot be asked: its TLS certificate is not trusted: {reason}; "
+        "check certificate-authority and tls-server-name in the kubeconfig"
+    )
+
+
+def test_skipped_verification_is_a_note(tmp_path):
+    with serve(tls=tmp_path) as server:
+        path = kubeconfig(tmp_path / "c", server=server.url, cluster={"insecure-skip-tls-verify": True})
+        cluster = read(Connection(kubeconfig=path))
+    assert len(server.requests) == 5
+    assert cluster.reading.notes == ("TLS verification is off, as the kubeconfig says",)
+
+
+def test_https_to_a_plain_server(tmp_path):
+    with serve() as server, pytest.raises(ClusterError) as caught:
+        read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server=f"https://{server.host}")))
+    assert str(caught.value).startswith(f"{server.host} cannot be asked: TLS failed: ")
+    assert str(caught.value).endswith(
+        "; check that the server speaks HTTPS, and the certificates and keys in the kubeconfig"
+    )
+
+
+def test_path_in_the_server_url(tmp_path):
+    with serve() as server:
+        path = kubeconfig(tmp_path / "c", server=f"{server.url}/k8s/clusters/c-1/")
+        cluster = read(Connection(kubeconfig=path))
+    assert server.requests[0].path == "/k8s/clusters/c-1/api/v1/nodes?limit=500"
+    assert cluster.reading.source == f"cluster {server.host} (context mixed)"
+
+
+def test_proxy_of_the_kubeconfig(tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "*")
+    with serve() as proxy:
+        login = {"proxy-url": proxy.url.replace("//", "//me:p%40ss@")}
+        path = kubeconfig(tmp_path / "c", server="http://far.invalid:8080", cluster=login)
+        read(Connection(kubeconfig=path))
+    assert proxy.requests[0].path == "http://far.invalid:8080/api/v1/nodes?limit=500"
+    assert proxy.requests[0].headers["Proxy-Authorization"] == "Basic bWU6cEBzcw=="
+
+
+def test_proxy_of_the_environment(tmp_path, monkeypatch):
+    with serve() as proxy, serve() as server:
+        monkeypatch.setenv("http_proxy", proxy.host)
+        read(Connection(kubeconfig=kubeconfig(tmp_path / "far", server="http://far.invalid:8080")))
+        assert len(proxy.requests) == 5
+        read(Connection(kubeconfig=kubeconfig(tmp_path / "near", server=server.url)))
+        assert (len(proxy.requests), len(server.requests)) == (5, 5)
+
+
+def test_proxy_that_is_ruled_out(tmp_path, monkeypatch, no_names):
+    monkeypatch.setenv("http_proxy", "http://proxy.invalid:3128")
+    monkeypatch.setenv("no_proxy", ".example,far.invalid")
+    with pytest.raises(ClusterError, match=r"^far\.invalid:8080 cannot be asked: its name cannot be resolved; "):
+        read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server="http://far.invalid:8080")))
+
+
+def test_proxy_that_is_away(tmp_path):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        proxy = f"127.0.0.1:{unused.getsockname()[1]}"
+        cluster = {"proxy-url": f"http://me:secret@{proxy}"}
+        path = kubeconfig(tmp_path / "c", server="https://far.invalid", cluster=cluster)
+        with pytest.raises(ClusterError) as caught:
+            read(Connection(kubeconfig=path))
+    assert str(caught.value) == (
+        f"far.invalid through the proxy {proxy} cannot be asked: connection refused; "
+        "check that it runs and the port in the kubeconfig is right"
+    )

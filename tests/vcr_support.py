@@ -1,0 +1,213 @@
+"""Replayed cassettes, a local API server, and kubeconfigs for both. Nothing here leaves the machine."""
+
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import vcr
+import yaml
+
+from kubectl_cgaudit.collect import transport
+
+CASSETTES = Path(__file__).parent.parent / "cassettes"
+RECORDED = "https://mixed-cluster.example:6443"
+OWNERS = (
+    ("/apis/node.k8s.io/v1/runtimeclasses", "runtimeclasses", "node.k8s.io"),
+    ("/apis/apps/v1/replicasets", "replicasets", "apps"),
+    ("/apis/batch/v1/jobs", "jobs", "batch"),
+)
+
+# A throw-away CA and a key for 127.0.0.1, valid until 2120. As with many clusters the certificates lack extensions
+# that Python 3.13 asks for and kubectl does not.
+_CA = (
+    "MIIBRjCB7aADAgECAgEBMAoGCCqGSM49BAMCMBIxEDAOBgNVBAMMB3Rlc3QgQ0Ew"
+    "IBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBIxEDAOBgNVBAMMB3Rl"
+    "c3QgQ0EwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAASfKvU21884SueRnmdM9I3q"
+    "84isxENIsUh9ukPha62/NGHS27ucAZz2mV5xf3R+EW9nzsRuEf+S8xgPRcZroXEQ"
+    "ozIwMDAPBgNVHRMBAf8EBTADAQH/MB0GA1UdDgQWBBQXY6zEAmTd+RE+Y4aOA704"
+    "/5IxVDAKBggqhkjOPQQDAgNIADBFAiAuS5KmyAI+cuzzUqj3FthXiajO18x8Wwuu"
+    "vMTIddpg7QIhAKBfz8G4Lu8imE5Fu4r/UMSW/rqMUXtKggp3pBz4wUpn"
+)
+_CERTIFICATE = (
+    "MIIBeDCCAR2gAwIBAgIBAjAKBggqhkjOPQQDAjASMRAwDgYDVQQDDAd0ZXN0IENB"
+    "MCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAwWjAWMRQwEgYDVQQDDAt0"
+    "ZXN0IHNlcnZlcjBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABDkH4lRVTjTN9lKV"
+    "UUz2YhRlrqrzpleg0XtQyuANoQyciv+E2QvCcHXgV/CtrcqncI8fyb5iXgs65+aZ"
+    "W3nmROmjXjBcMA8GA1UdEQQIMAaHBH8AAAEwCQYDVR0TBAIwADAdBgNVHQ4EFgQU"
+    "fNx83PFYXJ7pxhfgXdvGE3p8fDwwHwYDVR0jBBgwFoAUF2OsxAJk3fkRPmOGjgO9"
+    "OP+SMVQwCgYIKoZIzj0EAwIDSQAwRgIhAJ50pkvP183U+sR0B77lbm2l0tMMbndu"
+    "4xt1mmMFkwqeAiEAmhSsPKECtHAmczzXzb7XkBcb564gQKAw5sd+SlSC3nM="
+)
+_KEY = (
+    "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg3OWZM+dVR1lfg+Qx"
+    "9rlFxAIdAV6M6gISDsO0HCzW2u2hRANCAAQ5B+JUVU40zfZSlVFM9mIUZa6q86ZX"
+    "oNF7UMrgDaEMnIr/hNkLwnB14Ffwra3Kp3CPH8m+Yl4LOufmmVt55kTp"
+)
+
+
+def _pem(what: str, body: str) -> str:
+    lines = [body[at : at + 64] for at in range(0, len(body), 64)]
+    return "\n".join([f"-----BEGIN {what}-----", *lines, f"-----END {what}-----", ""])
+
+
+@contextmanager
+def replay(cassette: Path | str) -> Iterator[Any]:
+    """Answer from a cassette (a name in cassettes/, or a path); anything not recorded is an error."""
+    path = CASSETTES / f"{cassette}.yaml" if isinstance(cassette, str) else cassette
+    recorder = vcr.VCR(record_mode="none", match_on=["method", "uri"])
+    with mock.patch.object(transport, "connect_seconds", return_value=4.0), recorder.use_cassette(str(path)) as played:
+        yield played
+
+
+def interactions(cassette: str) -> list[dict[str, Any]]:
+    loaded = yaml.load(
+        (CASSETTES / f"{cassette}.yaml").read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    )
+    return list(loaded["interactions"])
+
+
+def write_cassette(path: Path, chosen: list[dict[str, Any]]) -> Path:
+    path.write_text(yaml.safe_dump({"version": 1, "interactions": chosen}), encoding="utf-8")
+    return path
+
+
+def denied_account(number: int) -> list[dict[str, Any]]:
+    """The interactions of one of the three accounts that stand one after another in `denied`: 1, 2 or 3."""
+    return interactions("denied")[4 * (number - 1) : 4 * number]
+
+
+def forbidden_owners(user: str, only: str | None = None) -> list[dict[str, Any]]:
+    """403 answers for the owner lists, which were not recorded: modelled on the recorded 403 of account 2."""
+    recorded = denied_account(2)[1]
+    made = []
+    for path, resource, group in OWNERS:
+        if only not in (None, resource):
+            continue
+        status = json.loads(recorded["response"]["body"]["string"])
+        status["message"] = (
+            f'{resource}.{group} is forbidden: User "{user}" cannot list resource "{resource}" '
+            f'in API group "{group}" at the cluster scope'
+        )
+        status["details"] = {"group": group, "kind": resource}
+        body = json.dumps(status)
+        headers = recorded["response"]["headers"] | {"Content-Length": [str(len(body))]}
+        request = recorded["request"] | {"uri": f"{RECORDED}{path}?limit=500"}
+        made.append(
+            {"request": request, "response": recorded["response"] | {"body": {"string": body}, "headers": headers}}
+        )
+    return made
+
+
+def kubeconfig(
+    path: Path,
+    server: str = RECORDED,
+    cluster: dict[str, Any] | None = None,
+    user: dict[str, Any] | None = None,
+    name: str = "mixed",
+) -> str:
+    """Write a kubeconfig with one context and return its path."""
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "contexts": [{"name": name, "context": {"cluster": f"{name}-cluster", "user": f"{name}-user"}}],
+        "clusters": [{"name": f"{name}-cluster", "cluster": {"server": server, **(cluster or {})}}],
+        "users": [{"name": f"{name}-user", "user": {"token": "dummy"} if user is None else user}],
+    }
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    return str(path)
+
+
+class Request:
+    """What a client asked."""
+
+    def __init__(self, handler: BaseHTTPRequestHandler) -> None:
+        self.path = handler.path
+        self.headers = handler.headers
+
+
+Reply = tuple[int, bytes, dict[str, str]]
+
+
+class Server:
+    """An API server on 127.0.0.1 that answers by a function and remembers what it was asked."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.host = url.partition("://")[2]
+        self.requests: list[Request] = []
+
+
+def a_list(kind: str, *items: dict[str, Any], **metadata: Any) -> Reply:
+    return 200, json.dumps({"kind": f"{kind}List", "metadata": metadata, "items": list(items)}).encode(), {}
+
+
+def a_status(code: int, message: str, **metadata: Any) -> Reply:
+    body = {"kind": "Status", "status": "Failure", "message": message, "metadata": metadata, "code": code}
+    return code, json.dumps(body).encode(), {}
+
+
+def a_node(name: str = "node-1") -> dict[str, Any]:
+    return {"metadata": {"name": name}, "status": {"capacity": {"cpu": "4"}, "allocatable": {"cpu": "4"}}}
+
+
+def a_pod(name: str, namespace: str = "shop") -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": namespace}, "spec": {"containers": [{"name": "app"}]}}
+
+
+KINDS = {"nodes": "Node", "pods": "Pod", "runtimeclasses": "RuntimeClass", "replicasets": "ReplicaSet", "jobs": "Job"}
+
+
+def small_cluster(path: str) -> Reply:
+    """One node, no pods."""
+    kind = KINDS[path.partition("?")[0].rpartition("/")[2]]
+    return a_list(kind, a_node()) if kind == "Node" else a_list(kind)
+
+
+@contextmanager
+def serve(answer: Callable[[str], Reply] = small_cluster, tls: Path | None = None) -> Iterator[Server]:
+    """Serve on 127.0.0.1; `tls` is a folder to write certificates to (ca.crt is the one to trust)."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            served.requests.append(Request(self))
+            code, body, headers = answer(self.path)
+            self.send_response(code)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    class Quiet(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            pass  # A client that distrusts the certificate hangs up.
+
+    server = Quiet(("127.0.0.1", 0), Handler)
+    if tls:
+        (tls / "ca.crt").write_text(_pem("CERTIFICATE", _CA))
+        (tls / "server.pem").write_text(_pem("CERTIFICATE", _CERTIFICATE) + _pem("PRIVATE KEY", _KEY))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tls / "server.pem")
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    served = Server(f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
