@@ -1,0 +1,1 @@
+"""Stage 2: what each node runs, and how surely that is known."""

@@ -1,0 +1,114 @@
+"""What a node is in one moment: as far as it is known, and with every open question answered one way."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_cgaudit.detect.runtime import Runtime, bare
+from kubectl_cgaudit.detect.version import KubeletVersion
+from kubectl_cgaudit.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, Formula
+
+CgroupVersion = Literal["v1", "v2"]
+Driver = Literal["systemd", "cgroupfs"]
+Confidence = Literal["certain", "likely", "hint", "assumed", "unknown"]
+
+DEFAULT_HANDLER = "default"
+SYSTEM_SLICE = "system.slice"
+
+
+class Basis(Struct, frozen=True):
+    """How surely something is known, and from what."""
+
+    confidence: Confidence
+    source: str
+
+
+NOT_KNOWN = Basis("unknown", "nothing says it")
+
+
+class State(Struct, frozen=True):
+    """What is known of a node; None where nothing settles it.
+
+    `system_slice` and `root` are in the node's own unit: shares on cgroup v1, weight on v2; a system.slice
+    of None stands for that version's default (1024 or 100).
+    """
+
+    cgroup: CgroupVersion | None
+    driver: Driver
+    kubelet_formula: Formula
+    kubelet_version: KubeletVersion | None
+    system_slice: int | None
+    root: tuple[tuple[str, int], ...]
+    runtimes: tuple[tuple[str, Runtime], ...]
+    """By handler, in order of name; a handler that is not here is not known."""
+    basis: dict[str, Basis]
+    """Of each field, and of each handler as `runtime:<handler>`."""
+    hints: tuple[str, ...]
+    """What points one way without settling it."""
+
+    def runtime(self, handler: str) -> Runtime | None:
+        """What a handler runs, if that is known."""
+        return dict(self.runtimes).get(handler)
+
+    def basis_of(self, what: str) -> Basis:
+        """How surely a field is known."""
+        return self.basis.get(what, NOT_KNOWN)
+
+
+class Setup(Struct, frozen=True):
+    """A state with nothing left open: what a prediction is made for."""
+
+    cgroup: CgroupVersion
+    driver: Driver
+    kubelet_formula: Formula
+    kubelet_version: KubeletVersion | None
+    system_slice: int
+    root: tuple[tuple[str, int], ...]
+    runtimes: tuple[tuple[str, Runtime], ...]
+
+    def runtime(self, handler: str) -> Runtime:
+        """What a handler runs."""
+        return dict(self.runtimes)[handler]
+
+
+def default_root_value(cgroup: CgroupVersion) -> int:
+    """What a top-level cgroup has unless told otherwise: 1024 shares or weight 100."""
+    return DEFAULT_SHARES if cgroup == "v1" else DEFAULT_WEIGHT
+
+
+def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ...]:
+    """Every way the open questions of a state can be answered, each with the words that tell it apart.
+
+    `handlers` are those the node's pods use; what an unused handler runs is no question.
+    """
+    used = sorted(set(handlers) | {handler for handler, _ in state.runtimes})
+    unknown = [handler for handler in used if state.runtime(handler) is None]
+    versions: tuple[CgroupVersion, ...] = (state.cgroup,) if state.cgroup else ("v1", "v2")
+    formulas: tuple[Formula | None, ...] = ("linear", "quadratic") if unknown else (None,)
+    answers = []
+    for version in versions:
+        for formula in formulas:
+            words = [] if state.cgroup else [f"cgroup {version}"]
+            known = dict(state.runtimes)
+            if formula:
+                known.update({handler: bare(formula) for handler in unknown})
+                words.append(f"{formula} runtime")
+            system = default_root_value(version) if state.system_slice is None else state.system_slice
+            setup = Setup(
+                cgroup=version,
+                driver=state.driver,
+                kubelet_formula=state.kubelet_formula,
+                kubelet_version=state.kubelet_version,
+                system_slice=system,
+                root=state.root,
+                runtimes=tuple(sorted(known.items())),
+            )
+            answers.append((", ".join(words), setup))
+    return tuple(answers)
+
+
+def with_basis(state: State, what: str, basis: Basis) -> State:
+    """The state with one more thing said of how it is known."""
+    return replace(state, basis={**state.basis, what: basis})

@@ -1,0 +1,240 @@
+"""The states file: a YAML list of rules that say what nodes run; later rules win.
+
+- match: {name: worker-*, labels: {pool: blue}}
+  cgroup: v2
+  driver: systemd
+  kubelet: linear            # or a version, or both: linear 1.35
+  system_slice: 20           # shares on cgroup v1, weight on v2
+  runtimes: {default: runc 1.3.6, crun-old: crun 1.21, odd: linear}
+  root: {docker: 100}        # other top-level cgroups that want CPU
+"""
+
+import difflib
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import yaml
+from msgspec import Struct, structs
+
+from kubectl_cgaudit.collect.model import Node
+from kubectl_cgaudit.detect import runtime
+from kubectl_cgaudit.detect.runtime import Runtime
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE, Basis, CgroupVersion, Driver, State
+from kubectl_cgaudit.detect.version import KubeletVersion
+from kubectl_cgaudit.errors import UsageError
+from kubectl_cgaudit.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, MIN_WEIGHT, Formula
+
+_KEYS = ("match", "cgroup", "driver", "kubelet", "system_slice", "runtimes", "root")
+_MATCH_KEYS = ("name", "labels")
+
+
+class Rule(Struct, frozen=True):
+    """One rule; None or empty where it says nothing."""
+
+    where: str
+    """`states.yaml rule 2`, for messages and as the source of what it says."""
+    name: str | None
+    labels: tuple[tuple[str, str], ...]
+    cgroup: CgroupVersion | None
+    driver: Driver | None
+    kubelet_formula: Formula | None
+    kubelet_version: KubeletVersion | None
+    system_slice: int | None
+    root: tuple[tuple[str, int], ...]
+    runtimes: tuple[tuple[str, Runtime], ...]
+
+    def matches(self, node: Node) -> bool:
+        """Whether the rule speaks of this node."""
+        named = self.name is None or fnmatchcase(node.name, self.name)
+        return named and all(node.labels.get(label) == value for label, value in self.labels)
+
+
+def load(path: str) -> tuple[Rule, ...]:
+    """Read a states file. Raises UsageError that names the rule and what is wrong with it."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a text file"
+        raise UsageError(f"the states file {path} cannot be read: {reason}; check the path") from None
+    return parse(text, Path(path).name)
+
+
+def parse(text: str, source: str) -> tuple[Rule, ...]:
+    """Read the text of a states file; `source` names it in messages."""
+    try:
+        # Scalars stay text: YAML would read the versions 1.30 and 1.3 as one number.
+        rules = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 1}" if mark else ""
+        raise UsageError(
+            f"{source} is not valid YAML{where}: {getattr(error, 'problem', None) or 'unreadable'}"
+        ) from None
+    if not isinstance(rules, list) or not rules:
+        raise UsageError(f"{source} must be a list of rules, such as: - {{match: {{name: worker-*}}, cgroup: v2}}")
+    return tuple(_rule(rule, f"{source} rule {number}") for number, rule in enumerate(rules, start=1))
+
+
+def _rule(rule: object, where: str) -> Rule:
+    said = _mapping(rule, where, _KEYS)
+    match = _mapping(said.get("match", {}), f"{where}: match", _MATCH_KEYS)
+    if "match" in said and not match:
+        raise UsageError(f"{where}: match is empty; give it a name or labels, or leave it out to match every node")
+    if len(said) == ("match" in said):
+        raise UsageError(f"{where} says nothing of its nodes; add one of {', '.join(_KEYS[1:])}")
+    labels = _texts(match.get("labels", {}), f"{where}: match: labels")
+    cgroup = _one_of(said, "cgroup", ("v1", "v2"), where)
+    formula, version = _kubelet(said, where)
+    return Rule(
+        where=where,
+        name=_text(match["name"], f"{where}: match: name") if "name" in match else None,
+        labels=tuple(sorted(labels.items())),
+        cgroup="v1" if cgroup == "v1" else "v2" if cgroup else None,
+        driver=_driver(_one_of(said, "driver", ("systemd", "cgroupfs"), where)),
+        kubelet_formula=formula,
+        kubelet_version=version,
+        system_slice=_number(said["system_slice"], f"{where}: system_slice") if "system_slice" in said else None,
+        root=tuple(
+            sorted(
+                (_root_name(name, where), _number(value, f"{where}: root: {name}"))
+                for name, value in _texts(said.get("root", {}), f"{where}: root").items()
+            )
+        ),
+        runtimes=tuple(
+            sorted(
+                (handler, _at(f"{where}: runtimes: {handler}", runtime.parse, value))
+                for handler, value in _texts(said.get("runtimes", {}), f"{where}: runtimes").items()
+            )
+        ),
+    )
+
+
+def _driver(text: str | None) -> Driver | None:
+    return None if text is None else "systemd" if text == "systemd" else "cgroupfs"
+
+
+def _kubelet(said: Mapping[str, Any], where: str) -> tuple[Formula | None, KubeletVersion | None]:
+    formula: Formula | None = None
+    version: KubeletVersion | None = None
+    for word in _text(said.get("kubelet", ""), f"{where}: kubelet").split():
+        if word in ("linear", "quadratic"):
+            formula = "linear" if word == "linear" else "quadratic"
+        elif not (version := KubeletVersion.parse(word)):
+            raise UsageError(f"{where}: kubelet: {word!r} is neither linear, quadratic nor a version such as 1.35.2")
+    return formula, version
+
+
+def _root_name(name: str, where: str) -> str:
+    stripped = name.strip("/")
+    if not stripped or "/" in stripped or stripped.startswith("kubepods"):
+        raise UsageError(
+            f"{where}: root: {name!r} is not a top-level cgroup beside kubepods, such as docker or user.slice"
+        )
+    if stripped == SYSTEM_SLICE:
+        raise UsageError(f"{where}: root: {name} has a key of its own: write system_slice")
+    return stripped
+
+
+def _mapping(value: object, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{where} must hold {', '.join(keys)}, not {_shown(value)}")
+    for key in value:
+        if key not in keys:
+            near = difflib.get_close_matches(str(key), keys, n=1)
+            hint = f"; did you mean {near[0]}?" if near else f"; it may hold {', '.join(keys)}"
+            raise UsageError(f"{where}: there is no key {_shown(key)}{hint}")
+    return value
+
+
+def _texts(value: object, where: str) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{where} must be a mapping of names to values, not {_shown(value)}")
+    return {str(key): _text(entry, f"{where}: {key}") for key, entry in value.items()}
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{where} must be a single value, not {_shown(value)}")
+    return value
+
+
+def _one_of(said: Mapping[str, Any], key: str, choices: tuple[str, ...], where: str) -> str | None:
+    if key not in said:
+        return None
+    value = _text(said[key], f"{where}: {key}")
+    if value not in choices:
+        raise UsageError(f"{where}: {key}: {value!r} is not one of {', '.join(choices)}")
+    return value
+
+
+def _number(value: object, where: str) -> int:
+    text = _text(value, where)
+    if not (text.isascii() and text.isdigit() and len(text) <= 6 and MIN_WEIGHT <= int(text) <= MAX_SHARES):
+        raise UsageError(
+            f"{where}: {text!r} is neither shares ({MIN_SHARES}..{MAX_SHARES}, cgroup v1) "
+            f"nor a weight ({MIN_WEIGHT}..{MAX_WEIGHT}, v2)"
+        )
+    return int(text)
+
+
+def _at(where: str, read: Callable[[str], Runtime], text: str) -> Runtime:
+    try:
+        return read(text)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def apply(rules: tuple[Rule, ...], node: Node, state: State) -> State:
+    """The state with everything the matching rules say of this node.
+
+    Raises UsageError when a value at the root has a unit that cannot be told or is out of its range.
+    """
+    for rule in rules:
+        if rule.matches(node):
+            state = _overlay(state, rule)
+    _check_units(rules, node, state)
+    return state
+
+
+def _overlay(state: State, rule: Rule) -> State:
+    said: dict[str, Any] = {
+        field: getattr(rule, field)
+        for field in ("cgroup", "driver", "kubelet_formula", "kubelet_version", "system_slice")
+        if getattr(rule, field) is not None
+    }
+    basis = {"kubelet" if field.startswith("kubelet") else field: Basis("assumed", rule.where) for field in said}
+    if rule.root:
+        said["root"] = tuple(sorted({**dict(state.root), **dict(rule.root)}.items()))
+        basis["root"] = Basis("assumed", rule.where)
+    if rule.runtimes:
+        said["runtimes"] = tuple(sorted({**dict(state.runtimes), **dict(rule.runtimes)}.items()))
+        basis.update({f"runtime:{handler}": Basis("assumed", rule.where) for handler, _ in rule.runtimes})
+    return structs.replace(state, basis={**state.basis, **basis}, **said)
+
+
+def _check_units(rules: tuple[Rule, ...], node: Node, state: State) -> None:
+    values = [("system_slice", state.system_slice), *((f"root: {name}", value) for name, value in state.root)]
+    for field, value in values:
+        if value is None:
+            continue
+        where = next((rule.where for rule in reversed(rules) if rule.matches(node)), "the states file")
+        if state.cgroup is None:
+            raise UsageError(
+                f"{where}: {field} is given for node {node.name} but not its cgroup version, "
+                "and without it the unit (shares on v1, weight on v2) is open: add cgroup: v1 or v2"
+            )
+        if state.cgroup == "v2" and value > MAX_WEIGHT:
+            raise UsageError(
+                f"{where}: {field}: {value} is no weight ({MIN_WEIGHT}..{MAX_WEIGHT}) for the v2 node {node.name}"
+            )
+        if state.cgroup == "v1" and value < MIN_SHARES:
+            raise UsageError(
+                f"{where}: {field}: {value} is no shares ({MIN_SHARES}..{MAX_SHARES}) for the v1 node {node.name}"
+            )

@@ -1,0 +1,41 @@
+"""Kubelet versions, and what changed with them."""
+
+import re
+from typing import NamedTuple
+
+_VERSION = re.compile(r"^v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?(?![\d.])")
+
+
+class KubeletVersion(NamedTuple):
+    """A kubelet release; builds and suffixes (`+k3s1`, `-eks-1a2b`) are left out."""
+
+    major: int
+    minor: int
+    patch: int
+
+    @classmethod
+    def parse(cls, text: str) -> "KubeletVersion | None":
+        """Read `v1.33.13`, `1.35` (its first patch) or `v1.32.1+k3s1`; None when it is no version."""
+        found = _VERSION.match(text.strip())
+        return cls(int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+def refuses_v1(kubelet: KubeletVersion | None) -> bool:
+    """Whether this kubelet refuses to start on cgroup v1 by default (`failCgroupV1`, true from 1.35)."""
+    return kubelet is not None and kubelet >= KubeletVersion(1, 35, 0)
+
+
+def rounds_pod_quota(kubelet: KubeletVersion | None) -> bool:
+    """Whether the kubelet writes a pod's quota rounded up to 10 ms with the systemd driver.
+
+    From 1.33.8 on in 1.33, and from 1.35; 1.34 vendors the older library and writes it raw. An unknown
+    version counts as the newest.
+    """
+    if kubelet is None:
+        return True
+    if kubelet[:2] == (1, 33):
+        return kubelet.patch >= 8
+    return kubelet >= KubeletVersion(1, 35, 0)
