@@ -1,0 +1,1 @@
+"""Stage 3: the cgroup tree of a node in a given state."""

@@ -1,0 +1,83 @@
+"""What the kubelet computes from a pod's spec: shares, pod requests, pod limits.
+
+Source of the rules: kubernetes pkg/kubelet/cm/helpers_linux.go (`ResourceConfigForPod`,
+`MilliCPUToShares`), component-helpers/resource (`PodRequests`, `PodLimits`) and
+pkg/kubelet/kuberuntime/kuberuntime_container_linux.go (`calculateLinuxResources`), 1.31 to 1.36.
+"""
+
+from collections.abc import Iterable
+
+from kubectl_cgaudit.collect.model import Container, Pod
+from kubectl_cgaudit.detect.version import KubeletVersion
+from kubectl_cgaudit.weights import MAX_SHARES, MIN_SHARES
+
+
+def milli_to_shares(milli: int) -> int:
+    """Shares (2..262144) of a CPU quantity in thousandths: `milli * 1024 // 1000`, clamped."""
+    return max(MIN_SHARES, min(MAX_SHARES, milli * 1024 // 1000))
+
+
+def pod_level_resources(kubelet: KubeletVersion | None) -> bool:
+    """Whether the kubelet knows `spec.resources` of a pod (1.32 brought it)."""
+    return kubelet is None or kubelet >= KubeletVersion(1, 32, 0)
+
+
+def container_shares(container: Container, pod: Pod, kubelet: KubeletVersion | None) -> int:
+    """Shares (2..262144) of a container: its request when the key exists, else its limit, else the pod's limit."""
+    if container.request_milli is not None:
+        return milli_to_shares(container.request_milli)
+    limit = container_limit(container, pod, kubelet)
+    return milli_to_shares(limit or 0)
+
+
+def container_limit(container: Container, pod: Pod, kubelet: KubeletVersion | None) -> int | None:
+    """CPU limit of a container in thousandths; the pod's when it has none of its own; None for no limit."""
+    if container.limit_milli:
+        return container.limit_milli
+    if pod.limit_milli and pod_level_resources(kubelet):
+        return pod.limit_milli
+    return None
+
+
+def pod_request(pod: Pod, kubelet: KubeletVersion | None) -> int:
+    """CPU request of a pod in thousandths, overhead included.
+
+    The larger of what the containers and sidecars ask for together and what any init container asks for
+    with the sidecars started before it; a pod-level request replaces that.
+    """
+    if pod.request_milli is not None and pod_level_resources(kubelet):
+        return pod.request_milli + pod.overhead_milli
+    return _at_most(pod.containers, "request") + pod.overhead_milli
+
+
+def pod_limit(pod: Pod, kubelet: KubeletVersion | None) -> int | None:
+    """CPU limit of a pod in thousandths, or None when the kubelet sets no quota on its cgroup.
+
+    Guaranteed pods have one always, Burstable pods when every container (init containers too) or the pod
+    itself has a limit, BestEffort pods never.
+    """
+    if pod.qos == "BestEffort":
+        return None
+    pod_level = pod.limit_milli if pod_level_resources(kubelet) else None
+    declared = all(container.limit_milli for container in pod.containers if container.role != "ephemeral")
+    if pod.qos == "Burstable" and not declared and not pod_level:
+        return None
+    total = pod_level or _at_most(pod.containers, "limit")
+    return total + pod.overhead_milli if total else None
+
+
+def _at_most(containers: Iterable[Container], what: str) -> int:
+    """The largest sum in force at any moment of a pod's life: while an init container runs, or afterwards."""
+    running = 0
+    sidecars = 0
+    starting = 0
+    for container in containers:
+        amount = (container.request_milli if what == "request" else container.limit_milli) or 0
+        if container.role == "sidecar":
+            sidecars += amount
+            starting = max(starting, sidecars)
+        elif container.role == "init":
+            starting = max(starting, sidecars + amount)
+        elif container.role == "app":
+            running += amount
+    return max(running + sidecars, starting)

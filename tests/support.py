@@ -1,0 +1,109 @@
+"""API-shaped objects for tests, and the recorded cluster."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kubectl_cgaudit.collect import files
+from kubectl_cgaudit.collect.assemble import Assembly
+from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.detect import states
+from kubectl_cgaudit.judge import scenario
+from kubectl_cgaudit.judge.audit import Audit, Finding
+from kubectl_cgaudit.judge.build import audit
+from kubectl_cgaudit.judge.compare import Comparison, compare
+from kubectl_cgaudit.judge.thresholds import parse as parse_thresholds
+
+GOLDEN = Path(__file__).parent / "golden"
+STATES = GOLDEN / "states.yaml"
+RECORDED = tuple(str(GOLDEN / name) for name in ("nodes.json", "pods.json", "workloads.json", "runtimeclasses.json"))
+RECORDED_FLAGS = [word for path in RECORDED for word in ("-f", path)] + ["--states", str(STATES)]
+
+
+def node(name: str = "n1", cpu: str = "4", kubelet: str = "v1.33.13", **more: Any) -> dict[str, Any]:
+    """A Linux Node; `more` goes into nodeInfo, `labels` into the metadata."""
+    labels = more.pop("labels", {})
+    return {
+        "kind": "Node",
+        "apiVersion": "v1",
+        "metadata": {"name": name, "uid": f"uid-{name}", "labels": labels},
+        "status": {
+            "capacity": {"cpu": cpu},
+            "allocatable": {"cpu": cpu},
+            "nodeInfo": {"kubeletVersion": kubelet, "operatingSystem": "linux", **more},
+        },
+    }
+
+
+def container(name: str, request: str | None = None, limit: str | None = None, **more: Any) -> dict[str, Any]:
+    """A container's spec."""
+    resources: dict[str, Any] = {}
+    if request is not None:
+        resources["requests"] = {"cpu": request}
+    if limit is not None:
+        resources["limits"] = {"cpu": limit}
+    return {"name": name, "resources": resources, **more}
+
+
+def pod(
+    name: str, *containers: dict[str, Any], qos: str = "Burstable", on: str | None = "n1", **spec: Any
+) -> dict[str, Any]:
+    """A Running Pod in namespace default. `labels`, `owner` (kind, name) and `phase` are taken out of `spec`."""
+    labels, owner, phase = spec.pop("labels", {}), spec.pop("owner", None), spec.pop("phase", "Running")
+    namespace = spec.pop("namespace", "default")
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "labels": labels}
+    if owner:
+        metadata["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "controller": True}]
+    return {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": metadata,
+        "spec": {"nodeName": on, "containers": list(containers), **spec},
+        "status": {"phase": phase, "qosClass": qos},
+    }
+
+
+def cluster(*objects: dict[str, Any]) -> Cluster:
+    """The cluster of these objects, read the way a file is."""
+    assembly = Assembly(lambda _namespace, _labels: True, "")
+    for each in objects:
+        assembly.add(each["kind"], each, lambda raw, type_: msgspec.convert(raw, type=type_), "test")
+    return assembly.cluster("test")
+
+
+def compared(objects: Cluster, rules: str = "", to: str = "v2+runtime") -> tuple[Comparison, ...]:
+    """The comparison under the rules of a states file."""
+    return compare(objects, states.parse(rules, "test") if rules else (), scenario.parse(to))
+
+
+def audited(objects: Cluster, rules: str = "", to: str = "v2+runtime", *thresholds: str) -> Audit:
+    """The audit under the rules of a states file."""
+    parsed = states.parse(rules, "test") if rules else ()
+    return audit(objects, parsed, scenario.parse(to), parse_thresholds(thresholds), None)
+
+
+def recorded() -> Cluster:
+    """The recorded cluster."""
+    return files.read(RECORDED, lambda _namespace, _labels: True, "")
+
+
+def recorded_audit(to: str = "v2+runtime") -> Audit:
+    """The audit of the recorded cluster, with what its nodes really ran."""
+    return audited(recorded(), STATES.read_text(), to)
+
+
+def golden_json(name: str) -> Any:
+    """A recorded JSON file."""
+    return json.loads((GOLDEN / name).read_text())
+
+
+def of_rule(result: Audit, rule: str) -> dict[str, Finding]:
+    """The findings of a rule by their subject."""
+    return {finding.subject.title: finding for finding in result.findings if finding.rule == rule}
+
+
+V1 = "- {cgroup: v1, runtimes: {default: runc 1.1.5}}"
+V2_LINEAR = "- {cgroup: v2, runtimes: {default: runc 1.1.15}}"
+V2_QUADRATIC = "- {cgroup: v2, runtimes: {default: runc 1.3.6}}"

@@ -1,0 +1,139 @@
+"""Which cgroups a tree holds, where they lie, and who competes."""
+
+from typing import Any
+
+import pytest
+
+from kubectl_cgaudit.predict.tree import NodeTree
+from tests.support import V1, V2_LINEAR, V2_QUADRATIC, cluster, compared, container, node, pod
+
+
+def tree(*pods: dict[str, Any], rules: str = V2_LINEAR, **of_node: Any) -> NodeTree:
+    (comparison,) = compared(cluster(node(**of_node), *pods), rules, "v2")
+    return comparison.cases[0].before
+
+
+def running(raw: dict[str, Any], **ids: str) -> dict[str, Any]:
+    raw["status"]["containerStatuses"] = [
+        {"name": name, "state": {"running": {}}, "containerID": identifier} for name, identifier in ids.items()
+    ]
+    return raw
+
+
+def paths(of: NodeTree) -> list[str | None]:
+    return [cgroup.path for cgroup in of.cgroups()]
+
+
+GUARANTEED = pod("g", container("c", "1", "1"), qos="Guaranteed")
+
+
+@pytest.mark.parametrize(
+    ("runtime_id", "driver", "expected"),
+    [
+        ("containerd://abc", "systemd", "/kubepods.slice/kubepods-poduid_g.slice/cri-containerd-abc.scope"),
+        ("cri-o://abc", "systemd", "/kubepods.slice/kubepods-poduid_g.slice/crio-abc.scope"),
+        ("docker://abc", "systemd", "/kubepods.slice/kubepods-poduid_g.slice/docker-abc.scope"),
+        ("containerd://abc", "cgroupfs", "/kubepods/poduid-g/abc"),
+        ("cri-o://abc", "cgroupfs", "/kubepods/poduid-g/crio-abc"),
+    ],
+)
+def test_paths_of_both_drivers_and_every_runtime(runtime_id: str, driver: str, expected: str) -> None:
+    raw = running(pod("g", container("c", "1", "1"), qos="Guaranteed"), c=runtime_id)
+    rules = f"- {{cgroup: v2, driver: {driver}, runtimes: {{default: linear}}}}"
+    assert expected in paths(tree(raw, rules=rules))
+
+
+def test_a_static_pod_lies_under_the_uid_its_kubelet_gave_it() -> None:
+    raw = pod("etcd-n1", container("etcd", "100m"), owner=("Node", "n1"))
+    raw["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "0a1b2c", "other": "secret"}
+    assert "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a1b2c.slice" in paths(tree(raw))
+
+
+def test_finished_pods_and_other_nodes_pods_do_not_count() -> None:
+    of = tree(
+        pod("done", container("c", "1"), phase="Succeeded"),
+        pod("failed", container("c", "1"), phase="Failed"),
+        pod("elsewhere", container("c", "1"), on="n2"),
+        pod("pending", container("c", "100m"), phase="Pending"),
+    )
+    assert [each.pod.name for each in of.pods] == ["pending"]
+    assert of.burstable.shares == 102
+
+
+def test_empty_slices_have_the_least_and_compete_with_nobody() -> None:
+    of = tree(GUARANTEED)
+    assert (of.burstable.weight, of.besteffort.weight) == (1, 1)
+    assert (of.burstable.share, of.besteffort.share) == (0.0, 0.0)
+    assert of.pods[0].cgroup.share == of.kubepods.share
+
+
+def test_a_sidecar_competes_an_ended_init_container_does_not() -> None:
+    raw = pod(
+        "p",
+        container("app", "200m"),
+        initContainers=[container("vault", "50m", restartPolicy="Always"), container("migrate", "600m")],
+    )
+    names = [container.name for container, _ in tree(raw).pods[0].containers]
+    assert names == ["vault", "app"]
+
+
+def test_a_running_init_container_is_shown_but_does_not_compete() -> None:
+    raw = pod("p", container("app", "200m"), initContainers=[container("migrate", "600m")])
+    raw["status"]["initContainerStatuses"] = [{"name": "migrate", "state": {"running": {}}}]
+    of = tree(raw).pods[0]
+    assert [(c.name, cgroup.weight, cgroup.share) for c, cgroup in of.containers][0] == ("migrate", 24, None)
+    assert of.containers[1][1].share == of.cgroup.share
+
+
+@pytest.mark.parametrize(
+    ("policy", "exit_code", "there"),
+    [("Always", 0, True), ("OnFailure", 1, True), ("OnFailure", 0, False), ("Never", 1, False)],
+)
+def test_an_ended_container_stays_only_if_it_is_restarted(policy: str, exit_code: int, there: bool) -> None:
+    raw = pod("p", container("a", "1"), container("b", "1"), restartPolicy=policy)
+    raw["status"]["containerStatuses"] = [{"name": "a", "state": {"terminated": {"exitCode": exit_code}}}]
+    assert ("a" in [c.name for c, _ in tree(raw).pods[0].containers]) is there
+
+
+def test_a_running_debug_container_competes_with_the_least_shares() -> None:
+    raw = pod("p", container("app", "1"), ephemeralContainers=[{"name": "debug"}])
+    raw["status"]["ephemeralContainerStatuses"] = [{"name": "debug", "state": {"running": {}}}]
+    of = tree(raw).pods[0]
+    assert [(c.name, cgroup.shares) for c, cgroup in of.containers] == [("app", 1024), ("debug", 2)]
+    assert of.cgroup.shares == 1024
+
+
+def test_kata_sets_no_weight_on_the_host() -> None:
+    rules = "- {cgroup: v2, runtimes: {default: linear, kata: kata}}"
+    raw = pod("p", container("app", "1"), runtimeClassName="kata")
+    (each,) = tree(raw, rules=rules).pods
+    cgroup = each.containers[0][1]
+    assert (cgroup.shares, cgroup.weight, cgroup.share) == (None, None, None)
+    assert each.cgroup.weight == 39
+
+
+def test_a_runtime_class_leads_to_its_handler() -> None:
+    objects = cluster(
+        node(),
+        pod("p", container("app", "1"), runtimeClassName="fast"),
+        {"kind": "RuntimeClass", "metadata": {"name": "fast"}, "handler": "crun"},
+    )
+    (comparison,) = compared(objects, "- {cgroup: v2, runtimes: {default: linear, crun: crun 1.28}}", "v2")
+    assert comparison.handlers == ("crun",)
+    assert comparison.cases[0].before.pods[0].containers[0][1].weight == 100
+
+
+@pytest.mark.parametrize("rules", [V1, V2_LINEAR, V2_QUADRATIC])
+def test_shares_of_the_hungry_add_up_at_every_level(rules: str) -> None:
+    of = tree(
+        GUARANTEED,
+        pod("b1", container("a", "100m"), container("b", "30m")),
+        pod("b2", container("a", "700m")),
+        pod("be", container("a"), container("b"), qos="BestEffort"),
+        rules=rules,
+    )
+    assert of.kubepods.share is not None
+    assert sum(c.share or 0 for c in of.root) + of.kubepods.share == pytest.approx(1)
+    assert sum(each.cgroup.share or 0 for each in of.pods) == pytest.approx(of.kubepods.share)
+    for each in of.pods:
+        assert sum(c.share or 0 for _, c in each.containers) == pytest.approx(each.cgroup.share)
