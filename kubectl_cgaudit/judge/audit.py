@@ -1,0 +1,259 @@
+"""The audit: what the JSON output holds, and all that a renderer gets to see.
+
+Its version is `SCHEMA_VERSION`; fields are only added within a major version.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+SCHEMA_VERSION = "1.0"
+
+Severity = Literal["critical", "high", "medium", "low"]
+SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
+Effect = Literal["loses", "unknown", "moves", "gains", "nominal", "none"]
+EFFECTS: tuple[Effect, ...] = ("loses", "unknown", "moves", "gains", "nominal", "none")
+SubjectKind = Literal["audit", "node", "workload"]
+
+Fraction = Annotated[float | None, Meta(description="0..1; null where it cannot be said")]
+Ratio = Annotated[float | None, Meta(description="null where it cannot be said")]
+When = Annotated[str, Meta(description="what the case assumes of an open question; empty if nothing is open")]
+
+
+class _Record(Struct, frozen=True, rename="camel"):
+    """A part of the audit."""
+
+
+class Moment(_Record, frozen=True):
+    """A pod's or container's cgroup at one moment."""
+
+    version: Literal["v1", "v2"]
+    value: Annotated[int | None, Meta(description="cpu.shares on v1, cpu.weight on v2; null if the runtime sets none")]
+    nominal_ratio: Annotated[float | None, Meta(description="value / default: shares/1024 on v1, weight/100 on v2")]
+    share: Annotated[float | None, Meta(description="fraction of the node's CPU when everything wants CPU")]
+    against_system: Annotated[float | None, Meta(description="share / share of system.slice")]
+    in_pod: Annotated[float | None, Meta(description="containers: fraction of the pod's CPU; null for pods")]
+    quota_us: Annotated[int | None, Meta(description="CPU quota a 100000 us period; null for none")]
+
+
+class CaseChange(_Record, frozen=True):
+    """Before and after in one case."""
+
+    when: When
+    before: Moment
+    after: Moment
+
+
+class ContainerAudit(_Record, frozen=True):
+    """A container of a pod. CPU in thousandths."""
+
+    name: str
+    role: str
+    request_milli: int | None
+    limit_milli: int | None
+    cases: tuple[CaseChange, ...]
+
+
+class PodAudit(_Record, frozen=True):
+    """A pod of a workload."""
+
+    name: str
+    node: str
+    qos: str
+    handler: str
+    effects: tuple[Effect, ...]
+    cases: tuple[CaseChange, ...]
+    containers: tuple[ContainerAudit, ...]
+
+
+class Change(_Record, frozen=True):
+    """A change of one pod or container in one case; `change` is after / before - 1."""
+
+    pod: str
+    container: str | None
+    node: str
+    when: When
+    before: float
+    after: float
+    change: float
+
+
+class Span(_Record, frozen=True):
+    """The least and greatest value over pods and cases."""
+
+    least: float
+    greatest: float
+
+
+class NominalChange(_Record, frozen=True):
+    """The nominal weight of a container, over all pods and cases of its workload."""
+
+    container: str
+    before: Span
+    after: Span
+    ratio_before: Span
+    ratio_after: Span
+    before_unit: str
+    after_unit: str
+
+
+class WorkloadAudit(_Record, frozen=True):
+    """A workload: the top owner of its pods."""
+
+    kind: str
+    namespace: str
+    name: str
+    effects: Annotated[tuple[Effect, ...], Meta(description="strongest first")]
+    pod_count: int
+    unpredicted_pods: Annotated[int, Meta(description="active pods on nodes that could not be read")]
+    share_before: Span | None
+    share_after: Span | None
+    against_system: Annotated[Change | None, Meta(description="of the pod that loses most")]
+    against_system_best: Annotated[Change | None, Meta(description="of the pod that loses least or gains most")]
+    inside_pod: Annotated[Change | None, Meta(description="of the container that loses most of its pod's CPU")]
+    nominal: tuple[NominalChange, ...]
+    pods: tuple[PodAudit, ...]
+
+    @property
+    def effect(self) -> Effect:
+        """The strongest effect."""
+        return self.effects[0] if self.effects else "none"
+
+    @property
+    def title(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+class Known(_Record, frozen=True):
+    """What is taken for true of a node, and on what ground."""
+
+    value: Annotated[str | None, Meta(description="null if it is not known")]
+    confidence: Literal["certain", "likely", "hint", "assumed", "unknown"]
+    source: str
+
+
+class NodeMoment(_Record, frozen=True):
+    """A node at one moment. Values at the root are shares on v1 and weights on v2."""
+
+    cgroup: Literal["v1", "v2"]
+    kubepods: int
+    system_slice: int
+    pods_per_system: Annotated[float, Meta(description="kubepods / system.slice")]
+    pods_share: Annotated[float, Meta(description="fraction of the node's CPU for all pods, when everything wants CPU")]
+    system_share: float
+    kubelet: str
+    runtimes: dict[str, str]
+
+
+class NodeCase(_Record, frozen=True):
+    """Before and after in one case."""
+
+    when: When
+    before: NodeMoment
+    after: NodeMoment
+
+
+class NodeAudit(_Record, frozen=True):
+    """A Linux node."""
+
+    name: str
+    kubelet_version: str
+    container_runtime: str
+    os_image: str
+    kernel: str
+    allocatable_milli: int
+    pod_count: int
+    known: dict[str, Known]
+    hints: tuple[str, ...]
+    cases: tuple[NodeCase, ...]
+
+
+class Subject(_Record, frozen=True):
+    """What a finding is about."""
+
+    kind: SubjectKind
+    name: str
+    namespace: str | None = None
+    workload_kind: str | None = None
+
+    @property
+    def title(self) -> str:
+        """`namespace/name` or the name."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Finding(_Record, frozen=True):
+    """One finding."""
+
+    rule: str
+    severity: Severity
+    title: str
+    subject: Subject
+    when: Annotated[str, Meta(description="empty if it holds for sure; else what it depends on")]
+    seen: str
+    why: str
+    remedy: str
+
+
+class GapRecord(_Record, frozen=True):
+    """Something asked for that could not be read."""
+
+    what: str
+    why: str
+    remedy: str
+
+
+class Coverage(_Record, frozen=True):
+    """What was read, what was not, and what was set apart."""
+
+    complete: bool
+    source: str
+    filter: Annotated[str, Meta(description="what -n and -l selected; empty for everything")]
+    gaps: tuple[GapRecord, ...]
+    notes: tuple[str, ...]
+    nodes_read: int
+    nodes_audited: int
+    pods_read: int
+    pods_audited: int
+    pods_finished: int
+    pods_without_node: tuple[str, ...]
+    windows_nodes: tuple[str, ...]
+    virtual_nodes: tuple[str, ...]
+    pods_on_windows_nodes: int
+    pods_on_virtual_nodes: int
+    workload_names: dict[str, str]
+    ignored_kinds: dict[str, int]
+    duplicates: int
+
+
+class ScenarioRecord(_Record, frozen=True):
+    """The migration that was judged."""
+
+    to: str
+    description: str
+    thresholds: dict[str, float]
+    assumptions: tuple[str, ...]
+
+
+class Verdict(_Record, frozen=True):
+    """The answer in one sentence, and the numbers behind it."""
+
+    sentence: str
+    workloads: dict[str, Annotated[int, Meta(description="workloads by strongest effect")]]
+    findings: dict[str, Annotated[int, Meta(description="findings by severity")]]
+    next_steps: tuple[str, ...]
+
+
+class Audit(_Record, frozen=True):
+    """The whole audit."""
+
+    scenario: ScenarioRecord
+    verdict: Verdict
+    coverage: Coverage
+    nodes: tuple[NodeAudit, ...]
+    workloads: tuple[WorkloadAudit, ...]
+    findings: tuple[Finding, ...]
+    tool_version: str
+    schema_version: str = SCHEMA_VERSION
+    generated_at: Annotated[str | None, Meta(description="RFC 3339; only with SOURCE_DATE_EPOCH")] = field(default=None)

@@ -1,0 +1,95 @@
+"""The whole audit, from what was collected."""
+
+from collections.abc import Iterator
+
+from kubectl_cgaudit import __version__
+from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.detect.states import Rule
+from kubectl_cgaudit.judge import nodes, workloads
+from kubectl_cgaudit.judge.audit import SEVERITIES, Audit, Coverage, Finding, ScenarioRecord
+from kubectl_cgaudit.judge.compare import Comparison, compare
+from kubectl_cgaudit.judge.coverage import cover
+from kubectl_cgaudit.judge.rules import coverage as coverage_rule
+from kubectl_cgaudit.judge.rules import inside, quota, system, weight
+from kubectl_cgaudit.judge.rules import nodes as node_rules
+from kubectl_cgaudit.judge.rules.context import Context
+from kubectl_cgaudit.judge.scenario import Scenario
+from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.judge.verdict import conclude
+
+_RULES = (
+    node_rules.v1,
+    node_rules.unknown,
+    node_rules.both_formulas,
+    system.losses,
+    system.outweighed,
+    weight.crossings,
+    inside.moves,
+    weight.collisions,
+    weight.indivisible,
+    weight.besteffort,
+    quota.failing_starts,
+    quota.changed_limits,
+)
+
+
+def audit(
+    cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario, thresholds: Thresholds, generated_at: str | None
+) -> Audit:
+    """Judge a cluster. Raises UsageError when a states or target file does not fit one of its nodes."""
+    comparisons = compare(cluster, rules, scenario)
+    coverage = cover(cluster, tuple(_unused(cluster, rules + scenario.rules)))
+    context = Context(cluster, comparisons, scenario, thresholds)
+    judged = workloads.judge(cluster, comparisons, thresholds)
+    findings = tuple(sorted(_findings(context, coverage), key=_order))
+    return Audit(
+        scenario=ScenarioRecord(
+            scenario.to, scenario.describe(), _numbers(thresholds), tuple(_assumptions(comparisons))
+        ),
+        verdict=conclude(judged, findings, coverage),
+        coverage=coverage,
+        nodes=tuple(nodes.judge(comparison) for comparison in comparisons),
+        workloads=judged,
+        findings=findings,
+        tool_version=__version__,
+        generated_at=generated_at,
+    )
+
+
+def _findings(context: Context, coverage: Coverage) -> Iterator[Finding]:
+    yield from coverage_rule.gaps(coverage.gaps)
+    for rule in _RULES:
+        yield from rule(context)
+
+
+def _order(finding: Finding) -> tuple[int, str, bool]:
+    """Worst severity first; inside a rule what is sure comes first, in the rule's own order."""
+    return SEVERITIES.index(finding.severity), finding.rule, bool(finding.when)
+
+
+def _numbers(thresholds: Thresholds) -> dict[str, float]:
+    return {field.replace("_", "-"): getattr(thresholds, field) for field in thresholds.__struct_fields__}
+
+
+def _unused(cluster: Cluster, rules: tuple[Rule, ...]) -> Iterator[str]:
+    for rule in rules:
+        if not any(rule.matches(node) for node in cluster.nodes):
+            yield f"{rule.where} matches no node"
+
+
+def _assumptions(comparisons: tuple[Comparison, ...]) -> Iterator[str]:
+    """What the numbers rest on and nobody measured."""
+    yield "Shares are CPU fractions when everything wants CPU at once; with idle siblings every cgroup gets more."
+    if any(comparison.state.system_slice is None for comparison in comparisons):
+        yield "system.slice has its default (1024 shares on v1, weight 100 on v2) where the states file does not say otherwise."
+    if any(not comparison.state.root for comparison in comparisons):
+        yield "Beside kubepods only system.slice wants CPU at the root, where the states file names no other cgroup."
+    yield "Pause containers never want CPU; every other container of an active pod does."
+    drivers = [comparison.state.basis_of("driver").source for comparison in comparisons]
+    if any(source.startswith("default") for source in drivers):
+        yield "The cgroup driver is systemd where the states file does not say otherwise."
+    if any(case.now.cgroup != case.then.cgroup for comparison in comparisons for case in comparison.cases):
+        yield (
+            "On the way from v1 to v2 a top-level cgroup at its default keeps the default; "
+            "a set value follows the linear formula."
+        )

@@ -1,0 +1,76 @@
+"""Each node's cgroup tree before and after the migration, under every answer to what is not known of it."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from kubectl_cgaudit.collect.model import Cluster, Node, Pod
+from kubectl_cgaudit.detect import reading, states
+from kubectl_cgaudit.detect.handlers import handler
+from kubectl_cgaudit.detect.state import Setup, State, setups
+from kubectl_cgaudit.detect.states import Rule
+from kubectl_cgaudit.judge.scenario import Scenario, after
+from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PlacedPod, PodTree, predict
+
+
+class Case(Struct, frozen=True):
+    """One way the open questions may turn out. `when` is empty if nothing is open."""
+
+    when: str
+    now: Setup
+    then: Setup
+    before: NodeTree
+    after: NodeTree
+
+
+class Comparison(Struct, frozen=True):
+    """A node with all its cases; the pods of every tree come in the same order."""
+
+    node: Node
+    state: State
+    handlers: tuple[str, ...]
+    """Those its pods use."""
+    cases: tuple[Case, ...]
+
+    def pods(self) -> Iterator[tuple[Pod, tuple["PodCase", ...]]]:
+        """Each active pod with its trees in every case."""
+        for index, tree in enumerate(self.cases[0].before.pods):
+            yield tree.pod, tuple(PodCase(case, case.before.pods[index], case.after.pods[index]) for case in self.cases)
+
+
+class PodCase(Struct, frozen=True):
+    """A pod in one case."""
+
+    case: Case
+    before: PodTree
+    after: PodTree
+
+    def against_system(self, cgroup: Cgroup, *, after: bool) -> float | None:
+        """A cgroup's CPU fraction divided by that of system.slice; None where the fraction cannot be said."""
+        system = (self.case.after if after else self.case.before).system.share
+        return cgroup.share / system if cgroup.share is not None and system else None
+
+
+def compare(cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario) -> tuple[Comparison, ...]:
+    """Compare every Linux node. Raises UsageError when a states or target file does not fit a node."""
+    placed: dict[str, list[PlacedPod]] = defaultdict(list)
+    for pod in cluster.pods:
+        if pod.node and not pod.finished:
+            placed[pod.node].append((pod, handler(pod, cluster)))
+    return tuple(
+        _compare_node(node, placed.get(node.name, []), rules, scenario)
+        for node in cluster.nodes
+        if node.kind == "linux"
+    )
+
+
+def _compare_node(node: Node, placed: list[PlacedPod], rules: tuple[Rule, ...], scenario: Scenario) -> Comparison:
+    state = states.apply(rules, node, reading.read(node))
+    handlers = sorted({handler for _, handler in placed})
+    cases = []
+    for when, now in setups(state, handlers):
+        then = after(scenario, node, now)
+        before = predict(node, placed, now)
+        cases.append(Case(when, now, then, before, before if then == now else predict(node, placed, then)))
+    return Comparison(node, state, tuple(handlers), tuple(cases))

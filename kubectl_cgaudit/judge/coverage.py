@@ -1,0 +1,73 @@
+"""What the audit covers: what was read, what was not, and what was set apart."""
+
+from collections import Counter, defaultdict
+
+from kubectl_cgaudit.collect.model import Cluster, NodeKind
+from kubectl_cgaudit.judge.audit import Coverage, GapRecord
+
+_NAMED = 5
+_READ = "read: top owners"
+
+
+def cover(cluster: Cluster, notes: tuple[str, ...]) -> Coverage:
+    """The coverage of an audit of this cluster."""
+    reading = cluster.reading
+    kinds: dict[str, NodeKind] = {node.name: node.kind for node in cluster.nodes}
+    active = [pod for pod in cluster.pods if not pod.finished]
+    placed = Counter(kinds[pod.node] for pod in active if pod.node in kinds)
+    gaps = [GapRecord(gap.what, gap.why, gap.remedy) for gap in reading.gaps]
+    gaps += _unusable(cluster) + _missing(cluster)
+    return Coverage(
+        complete=not gaps,
+        source=reading.source,
+        filter=reading.filter,
+        gaps=tuple(gaps),
+        notes=(*reading.notes, *notes),
+        nodes_read=len(cluster.nodes),
+        nodes_audited=sum(kind == "linux" for kind in kinds.values()),
+        pods_read=len(cluster.pods),
+        pods_audited=sum(pod.selected and pod.node is not None and kinds.get(pod.node) == "linux" for pod in active),
+        pods_finished=len(cluster.pods) - len(active),
+        pods_without_node=tuple(f"{pod.namespace}/{pod.name}" for pod in active if pod.node is None),
+        windows_nodes=_of_kind(cluster, "windows"),
+        virtual_nodes=_of_kind(cluster, "virtual"),
+        pods_on_windows_nodes=placed["windows"],
+        pods_on_virtual_nodes=placed["virtual"],
+        workload_names={
+            "Deployment": _READ if cluster.replicasets is not None else "derived from the pod-template-hash",
+            "CronJob": _READ if cluster.jobs is not None else "derived from the Jobs' names",
+        },
+        ignored_kinds=reading.ignored,
+        duplicates=reading.duplicates,
+    )
+
+
+def _of_kind(cluster: Cluster, kind: NodeKind) -> tuple[str, ...]:
+    return tuple(node.name for node in cluster.nodes if node.kind == kind)
+
+
+def _unusable(cluster: Cluster) -> list[GapRecord]:
+    names = _of_kind(cluster, "unusable")
+    if not names:
+        return []
+    what = f"node {_list(names)}" if len(names) == 1 else f"{len(names)} nodes ({_list(names)})"
+    return [GapRecord(what, "no CPU in status.allocatable or status.capacity", "Wait until the kubelet has reported")]
+
+
+def _missing(cluster: Cluster) -> list[GapRecord]:
+    known = {node.name for node in cluster.nodes}
+    homeless: dict[str, int] = defaultdict(int)
+    for pod in cluster.pods:
+        if pod.node and not pod.finished and pod.node not in known:
+            homeless[pod.node] += 1
+    if not homeless:
+        return []
+    names = tuple(sorted(homeless))
+    what = f"node {names[0]}" if len(names) == 1 else f"{len(names)} nodes ({_list(names)})"
+    why = f"{sum(homeless.values())} pods run there, but the Node is not among what was read"
+    return [GapRecord(what, why, "Read all nodes together with the pods")]
+
+
+def _list(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

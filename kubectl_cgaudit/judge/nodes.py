@@ -1,0 +1,62 @@
+"""What the migration changes on every node between pods and system processes."""
+
+from kubectl_cgaudit.detect.state import Setup, State
+from kubectl_cgaudit.judge.audit import Known, NodeAudit, NodeCase, NodeMoment
+from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.predict.tree import NodeTree
+
+_DIGITS = 9
+
+
+def judge(comparison: Comparison) -> NodeAudit:
+    """The node with its cases."""
+    node = comparison.node
+    return NodeAudit(
+        name=node.name,
+        kubelet_version=node.kubelet_version,
+        container_runtime=node.runtime_version,
+        os_image=node.os_image,
+        kernel=node.kernel,
+        allocatable_milli=node.allocatable_milli,
+        pod_count=len(comparison.cases[0].before.pods),
+        known=_known(comparison.state, comparison.handlers),
+        hints=comparison.state.hints,
+        cases=tuple(
+            NodeCase(case.when, _moment(case.before, case.now), _moment(case.after, case.then))
+            for case in comparison.cases
+        ),
+    )
+
+
+def _moment(tree: NodeTree, setup: Setup) -> NodeMoment:
+    kubepods = tree.kubepods.value or 0
+    system = tree.system.value or 1
+    return NodeMoment(
+        cgroup=setup.cgroup,
+        kubepods=kubepods,
+        system_slice=system,
+        pods_per_system=round(kubepods / system, _DIGITS),
+        pods_share=round(tree.kubepods.share or 0.0, _DIGITS),
+        system_share=round(tree.system.share or 0.0, _DIGITS),
+        kubelet=f"{setup.kubelet_version or 'version unknown'} ({setup.kubelet_formula})",
+        runtimes={handler: str(runtime) for handler, runtime in setup.runtimes},
+    )
+
+
+def _known(state: State, handlers: tuple[str, ...]) -> dict[str, Known]:
+    system = "the default (1024 shares, weight 100)" if state.system_slice is None else str(state.system_slice)
+    values: dict[str, str | None] = {
+        "cgroup": state.cgroup,
+        "driver": state.driver,
+        "kubelet": state.kubelet_formula,
+        "system_slice": system,
+        "root": ", ".join(f"{name} {value}" for name, value in state.root) or "no other cgroup",
+    }
+    for handler in sorted({*handlers, *dict(state.runtimes)}):
+        runtime = state.runtime(handler)
+        values[f"runtime:{handler}"] = str(runtime) if runtime else None
+    known = {}
+    for what, value in values.items():
+        basis = state.basis_of(what)
+        known[what] = Known(value, basis.confidence if value else "unknown", basis.source)
+    return known

@@ -1,0 +1,96 @@
+"""The rules' titles and why each matters. Ids are stable."""
+
+from msgspec import Struct
+
+from kubectl_cgaudit.judge.audit import Finding, Severity, Subject
+
+
+class Rule(Struct, frozen=True):
+    """A rule of the catalogue."""
+
+    id: str
+    title: str
+    why: str
+
+    def finding(self, severity: Severity, subject: Subject, when: str, seen: str, remedy: str) -> Finding:
+        """A finding of this rule."""
+        return Finding(self.id, severity, self.title, subject, when, seen, self.why, remedy)
+
+
+INCOMPLETE = Rule(
+    "CGA001",
+    "audit incomplete",
+    "What could not be read is not in the numbers, so no line of this audit proves that nothing else changes.",
+)
+V1_NODE = Rule(
+    "CGA101",
+    "cgroup v1 node",
+    "A kubelet from 1.35 on refuses to start on cgroup v1 (failCgroupV1): the node does not come back from that upgrade.",
+)
+UNKNOWN_STATE = Rule(
+    "CGA102",
+    "node state not known",
+    "The API does not say which cgroup version or runtime a node has; where it is open, every possibility is predicted "
+    "and the range is shown. An open question is not a pass.",
+)
+BOTH_FORMULAS = Rule(
+    "CGA103",
+    "both formulas on one node",
+    "Equal requests carry different numbers in cpu.weight. Containers compete only inside their own pod, and pods carry "
+    "the kubelet's weight, so between the pods nothing differs.",
+)
+SYSTEM_LOSS = Rule(
+    "CGA201",
+    "loses priority against system processes",
+    "kubepods competes with system.slice (container runtime, kubelet, sshd, agents) at the root of the cgroup tree. "
+    "When both want all the CPU, the ratio of their weights decides.",
+)
+SYSTEM_OUTWEIGHED = Rule(
+    "CGA202",
+    "system processes are outweighed by pods",
+    "When pods use all the CPU they are allowed, the container runtime, the kubelet and sshd get only what system.slice's "
+    "weight leaves them: slow probes, NotReady nodes, no way to log in.",
+)
+CROSSES_DEFAULT = Rule(
+    "CGA203",
+    "nominal weight crosses the default",
+    "This is the number `cat cpu.weight` shows, not the CPU share: a container competes only inside its pod. Programs that "
+    "read the number and compare it with the default decide otherwise from now on.",
+)
+MOVES_INSIDE = Rule(
+    "CGA204",
+    "CPU moves between containers of one pod",
+    "The runtime's formula decides how a pod's CPU is split among its containers. The quadratic one flattens the ratio: "
+    "small containers gain what large ones lose, while the pod as a whole keeps its share.",
+)
+SAME_WEIGHT = Rule(
+    "CGA205",
+    "different requests fall on one weight",
+    "The linear formula turns every request of 1m to 28m into weight 1, that of a BestEffort pod: the request no longer "
+    "buys any CPU priority.",
+)
+NOT_DIVISIBLE = Rule(
+    "CGA206",
+    "weight too small to divide among child cgroups",
+    "A container that manages its own cgroups (KEP-5474) divides its weight among them; with so small a number there is "
+    "nothing to divide. It matters only to such containers.",
+)
+BESTEFFORT_GAIN = Rule(
+    "CGA207",
+    "BestEffort pods gain against requests",
+    "On cgroup v1 BestEffort counts 2 shares against 1024 for a CPU requested; on v2 weight 1 against 39. When the node is "
+    "full, pods without requests take more from those that have them.",
+)
+WILL_NOT_START = Rule(
+    "CGA301",
+    "container will not start after the upgrade",
+    "On cgroup v1 with the systemd driver, runc from 1.3.2 on writes the container's quota rounded up to 10m; the kubelet "
+    "wrote the pod's unrounded, and the kernel refuses a child larger than its parent (runc#4982): "
+    "`failed to write cpu.cfs_quota_us: invalid argument`.",
+)
+LIMIT_CHANGED = Rule(
+    "CGA302",
+    "limit silently changed",
+    "The CPU the container may use is not the limit in its spec: the kubelet raises limits under 10m to 10m, and under the "
+    "systemd driver limits are rounded up to a multiple of 10m.",
+)

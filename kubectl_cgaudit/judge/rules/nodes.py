@@ -1,0 +1,110 @@
+"""CGA101, CGA102, CGA103: what a node is."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from kubectl_cgaudit.collect.owners import workload
+from kubectl_cgaudit.detect.runtime import named_by
+from kubectl_cgaudit.detect.version import refuses_v1
+from kubectl_cgaudit.judge.audit import Finding, Severity, Subject
+from kubectl_cgaudit.judge.compare import Comparison, PodCase
+from kubectl_cgaudit.judge.rules.catalogue import BOTH_FORMULAS, UNKNOWN_STATE, V1_NODE
+from kubectl_cgaudit.judge.rules.context import Context
+
+_MOVE = (
+    "Move the node to cgroup v2 before the kubelet reaches 1.35: a newer OS image, or boot it with "
+    "systemd.unified_cgroup_hierarchy=1. failCgroupV1: false in the kubelet's configuration only buys time."
+)
+
+
+def v1(context: Context) -> Iterator[Finding]:
+    """CGA101, one finding a node that is, or may be, on cgroup v1."""
+    for comparison in context.comparisons:
+        on_v1 = [case for case in comparison.cases if case.now.cgroup == "v1" or case.then.cgroup == "v1"]
+        if not on_v1:
+            continue
+        case = on_v1[0]
+        stays = case.then.cgroup == "v1"
+        sure = len(on_v1) == len(comparison.cases)
+        kubelet = case.then.kubelet_version
+        severity: Severity = "low"
+        fate = "this migration moves it to cgroup v2"
+        if stays and refuses_v1(kubelet) and kubelet != case.now.kubelet_version:
+            severity, fate = "critical", f"it stays on cgroup v1, and kubelet {kubelet} does not start there"
+        elif stays:
+            severity, fate = "medium", "it stays on cgroup v1, and cannot take kubelet 1.35"
+        where = f"{comparison.node.name} {'is' if sure else 'may be'} on cgroup v1"
+        seen = f"{where} with kubelet {case.now.kubelet_version}; {fate}."
+        yield V1_NODE.finding(
+            severity, Subject("node", comparison.node.name), "" if sure else "if cgroup v1", seen, _MOVE
+        )
+
+
+def unknown(context: Context) -> Iterator[Finding]:
+    """CGA102, one finding a node with an open question."""
+    for comparison in context.comparisons:
+        state = comparison.state
+        handlers = [handler for handler in comparison.handlers if state.runtime(handler) is None]
+        if state.cgroup and not handlers:
+            continue
+        open_ = [] if state.cgroup else ["its cgroup version"]
+        open_ += [f"the runtime of its handler {handler}" for handler in handlers]
+        hints = f" Hints: {'; '.join(state.hints)}." if state.hints else ""
+        seen = f"{comparison.node.name}: not known are {' and '.join(open_)}; predicted for each possibility.{hints}"
+        yield UNKNOWN_STATE.finding(
+            "medium", Subject("node", comparison.node.name), "", seen, _settle(comparison, handlers)
+        )
+
+
+def _settle(comparison: Comparison, handlers: list[str]) -> str:
+    commands = [] if comparison.state.cgroup else ["`stat -fc %T /sys/fs/cgroup` (cgroup2fs is v2, tmpfs is v1)"]
+    if handlers:
+        commands.append("`runc --version` or `crun --version`")
+    parts = [] if comparison.state.cgroup else ["cgroup: v1 or v2"]
+    if handlers:
+        seen = ", ".join(f"{handler}: {named_by(handler) or 'runc'} X.Y.Z" for handler in handlers)
+        parts.append(f"runtimes: {{{seen}}}")
+    rule = f"- {{match: {{name: {comparison.node.name}}}, {', '.join(parts)}}}"
+    return f"Look on the node with {' and '.join(commands)}, and say it with --states FILE, with what you saw: {rule}"
+
+
+def both_formulas(context: Context) -> Iterator[Finding]:
+    """CGA103, one finding a node whose running containers carry both formulas."""
+    for comparison in context.comparisons:
+        case = comparison.cases[0]
+        if len(comparison.cases) > 1 or case.now.cgroup != "v2":
+            continue
+        formulas = defaultdict(list)
+        for handler in comparison.handlers:
+            formulas[case.now.runtime(handler).formula].append(f"{handler} runs {case.now.runtime(handler)}")
+        if {"linear", "quadratic"} <= set(formulas):
+            handlers = ", ".join(formulas["linear"] + formulas["quadratic"])
+            seen = f"{comparison.node.name}: {handlers}.{_example(context, comparison)}"
+            yield BOTH_FORMULAS.finding(
+                "low",
+                Subject("node", comparison.node.name),
+                "",
+                seen,
+                "Nothing for the CPU between pods. Do not compare cpu.weight of containers across pods; "
+                "inside a pod the split follows the formula, see CGA204.",
+            )
+
+
+def _example(context: Context, comparison: Comparison) -> str:
+    """Two pods with equal requests whose containers differ in weight while the pods do not."""
+    seen: dict[tuple[object, ...], PodCase] = {}
+    for pod, cases in comparison.pods():
+        tree = cases[0].before
+        shape = tuple((container.request_milli, container.limit_milli) for container, _ in tree.containers)
+        shape_key = (pod.qos, tree.cgroup.weight, shape)
+        other = seen.setdefault(shape_key, cases[0])
+        for (container, mine), (_, theirs) in zip(tree.containers, other.before.containers, strict=True):
+            if mine.weight != theirs.weight and container.request_milli:
+                names = [f"{of.namespace}/{workload(of, context.cluster).name}" for of in (pod, other.before.pod)]
+                return (
+                    f" The pods of {names[0]} and {names[1]} ask for the same: "
+                    f"the container {container.name} ({container.request_milli}m) has weight {mine.weight} in the one and "
+                    f"{theirs.weight} in the other, but both pods have weight {tree.cgroup.weight}, "
+                    "so neither pod gets more CPU than the other."
+                )
+    return ""

@@ -1,0 +1,100 @@
+"""CGA301, CGA302: limits that stop a container from starting, or are not what the spec says."""
+
+from collections.abc import Iterator
+
+from msgspec import structs
+
+from kubectl_cgaudit.collect.model import Container, Pod
+from kubectl_cgaudit.detect.handlers import handler
+from kubectl_cgaudit.detect.state import Setup
+from kubectl_cgaudit.judge.audit import Finding
+from kubectl_cgaudit.judge.compare import PodCase
+from kubectl_cgaudit.judge.rules.catalogue import LIMIT_CHANGED, WILL_NOT_START
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, pod_hits, steps
+from kubectl_cgaudit.predict.kubelet import container_limit
+from kubectl_cgaudit.predict.quota import PERIOD_US, container_quota, pod_quota
+
+_MILLI_A_STEP = 10
+
+
+def failing_starts(context: Context) -> Iterator[Finding]:
+    """CGA301, one finding a workload; init containers fail the same way."""
+
+    def hits() -> Iterator[Hit]:
+        for comparison, pod, cases in context.pods():
+            used = handler(pod, context.cluster)
+            for container in pod.containers:
+                looks = [(case, _failing(comparison.node.name, pod, container, used, case)) for case in cases]
+                yield from pod_hits(context, pod, container.name, looks)
+
+    return by_workload(WILL_NOT_START, hits(), steps((0.0, "critical")))
+
+
+def cannot_start(pod: Pod, container: Container, setup: Setup, handler_name: str) -> bool:
+    """Whether the kernel refuses this container's quota. Rule: runc#4982, containerd#12496."""
+    runtime = setup.runtime(handler_name)
+    writes_rounded = setup.driver == "systemd" and runtime.rounds_quota and runtime.name != "crun"
+    if setup.cgroup != "v1" or not writes_rounded:
+        return False
+    of_pod, own = pod_quota(pod, setup), container_quota(container, pod, setup, runtime)
+    return of_pod is not None and own is not None and own > of_pod
+
+
+def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase) -> Look:
+    now, then = case.case.now, case.case.then
+    if not cannot_start(pod, container, then, used):
+        return None
+    limit = container_limit(container, pod, then.kubelet_version) or 0
+    own, of_pod = container_quota(container, pod, then, then.runtime(used)), pod_quota(pod, then)
+    already = " It is so now, too: it fails when it is next created." if cannot_start(pod, container, now, used) else ""
+    seen = (
+        f"Container {container.name} of {pod.namespace}/{pod.name} on {node}: its limit of {limit}m is written as {own} us, "
+        f"more than the {of_pod} us of its pod (cgroup v1, {then.runtime(used)}, kubelet {then.kubelet_version}).{already}"
+    )
+    rounded = -(-limit // _MILLI_A_STEP) * _MILLI_A_STEP
+    remedy = (
+        f"Set the limit to {rounded}m, a multiple of 10m, before the runtime is upgraded; or move the node to cgroup v2 "
+        "first; or to a kubelet that rounds the pod's quota too (1.33.8 and later in 1.33, or 1.35)."
+    )
+    return float(not already), seen, remedy
+
+
+def changed_limits(context: Context) -> Iterator[Finding]:
+    """CGA302, one finding a workload."""
+
+    def hits() -> Iterator[Hit]:
+        for _, pod, cases in context.pods():
+            used = handler(pod, context.cluster)
+            for container in pod.containers:
+                looks = [(case, _changed(pod, container, used, case)) for case in cases]
+                yield from pod_hits(context, pod, container.name, looks)
+
+    return by_workload(LIMIT_CHANGED, hits(), steps())
+
+
+def _in_force(pod: Pod, container: Container, setup: Setup, used: str) -> int | None:
+    """The quota that binds: crun keeps the raw one in the cgroup below its scope."""
+    runtime = setup.runtime(used)
+    raw = structs.replace(runtime, rounds_quota=runtime.rounds_quota and runtime.name != "crun")
+    return container_quota(container, pod, setup, raw)
+
+
+def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look:
+    now, then = case.case.now, case.case.then
+    limit = container_limit(container, pod, then.kubelet_version)
+    quota = _in_force(pod, container, then, used)
+    if limit is None or quota is None or quota * 1000 == limit * PERIOD_US:
+        return None
+    before = _in_force(pod, container, now, used)
+    already = before == quota
+    acts = f"{quota * 1000 // PERIOD_US}m"
+    seen = (
+        f"Container {container.name} of {pod.namespace}/{pod.name}: a limit of {limit}m acts as {acts} after the move "
+        f"({quota} us; now {before} us)." + (" It is so now, too." if already else "")
+    )
+    size = (quota * 1000 / PERIOD_US - limit) / limit
+    return (
+        (0.0 if already else 1000.0) + size,
+        seen,
+        f"Write the limit as it acts, {acts}, or as another multiple of 10m.",
+    )

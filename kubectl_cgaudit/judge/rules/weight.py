@@ -1,0 +1,140 @@
+"""CGA203, CGA205, CGA206, CGA207: what the numbers themselves come to."""
+
+from collections.abc import Callable, Iterator
+
+from kubectl_cgaudit.collect.model import Container, Pod
+from kubectl_cgaudit.judge.audit import Finding, Subject
+from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.rules.catalogue import BESTEFFORT_GAIN, CROSSES_DEFAULT, NOT_DIVISIBLE, SAME_WEIGHT, Rule
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, percent, pod_hits, ratio, steps
+from kubectl_cgaudit.predict.tree import Cgroup, NodeTree
+from kubectl_cgaudit.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_SHARES
+
+_SMALLEST_REQUEST_ABOVE_ONE = 29
+_ALWAYS_LOW = steps()
+
+Judge = Callable[[Pod, Container | None, Cgroup, Cgroup], Look]
+
+
+def _each_cgroup(context: Context, rule: Rule, judge: Judge, *, pods: bool) -> Iterator[Finding]:
+    """A rule over every container, and over the pods too where asked."""
+
+    def hits() -> Iterator[Hit]:
+        for _, pod, cases in context.pods():
+            if pods:
+                looks = [(case, judge(pod, None, case.before.cgroup, case.after.cgroup)) for case in cases]
+                yield from pod_hits(context, pod, "", looks)
+            for index, (container, _) in enumerate(cases[0].before.containers):
+                pairs = [(case, case.before.containers[index][1], case.after.containers[index][1]) for case in cases]
+                looks = [(case, judge(pod, container, before, after)) for case, before, after in pairs]
+                yield from pod_hits(context, pod, container.name, looks)
+
+    return by_workload(rule, hits(), _ALWAYS_LOW)
+
+
+def nominal_ratio(cgroup: Cgroup) -> float | None:
+    """A cgroup's value over its version's default."""
+    default = DEFAULT_SHARES if cgroup.version == "v1" else DEFAULT_WEIGHT
+    return cgroup.value / default if cgroup.value is not None else None
+
+
+def crossings(context: Context) -> Iterator[Finding]:
+    """CGA203, one finding a workload."""
+    return _each_cgroup(context, CROSSES_DEFAULT, _crossing, pods=False)
+
+
+def _crossing(pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
+    was, will = nominal_ratio(before), nominal_ratio(after)
+    if was is None or will is None or container is None or (was >= 1) == (will >= 1):
+        return None
+    seen = (
+        f"Container {container.name} of {pod.namespace}/{pod.name}: {_file(before)} now, {_file(after)} after: {was:.2f} -> "
+        f"{will:.2f} times the default for a request of {container.request_milli or 0}m. "
+        "The pod's share against other pods does not follow it."
+    )
+    remedy = (
+        "Nothing for the CPU share. Check what reads the number: JVMs before 11.0.17, 17.0.5 and 18.0.2 count CPUs from it "
+        "(weight 100 reads as no shares set; set -XX:ActiveProcessorCount), and dashboards on container_spec_cpu_shares."
+    )
+    return abs(will - was), seen, remedy
+
+
+def _file(cgroup: Cgroup) -> str:
+    return f"cpu.shares {cgroup.shares}" if cgroup.version == "v1" else f"cpu.weight {cgroup.weight}"
+
+
+def collisions(context: Context) -> Iterator[Finding]:
+    """CGA205, one finding a workload."""
+    return _each_cgroup(context, SAME_WEIGHT, _collision, pods=True)
+
+
+def _collision(pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
+    # A lone container has no siblings: its weight decides nothing, the pod's does.
+    alone = container is not None and sum(c.presence != "gone" for c in pod.containers) < 2
+    if after.weight != 1 or after.shares is None or after.shares <= MIN_SHARES or alone:
+        return None
+    what = (
+        f"Container {container.name} of {pod.namespace}/{pod.name}" if container else f"Pod {pod.namespace}/{pod.name}"
+    )
+    milli = -(-after.shares * 1000 // DEFAULT_SHARES)
+    already = " It is so now, too." if before.weight == 1 else ""
+    seen = f"{what} asks for {milli}m ({after.shares} shares) and gets weight 1, as BestEffort does.{already}"
+    remedy = f"Raise the request to {_SMALLEST_REQUEST_ABOVE_ONE}m, the least that gets weight 2, or more."
+    if container:
+        remedy += " A runtime with the quadratic formula tells them apart inside the pod."
+    return (0.0 if already else 1.0) + after.shares / MIN_SHARES / 100, seen, remedy
+
+
+def indivisible(context: Context) -> Iterator[Finding]:
+    """CGA206, one finding a workload."""
+    least = context.thresholds.divisible
+    return _each_cgroup(
+        context,
+        NOT_DIVISIBLE,
+        lambda pod, container, before, after: _indivisible(pod, container, before, after, least),
+        pods=False,
+    )
+
+
+def _indivisible(pod: Pod, container: Container | None, before: Cgroup, after: Cgroup, least: float) -> Look:
+    weight = after.weight
+    if container is None or not container.request_milli or weight is None or weight >= least:
+        return None
+    already = " It is so now, too." if before.weight == weight else ""
+    seen = (
+        f"Container {container.name} of {pod.namespace}/{pod.name} ({container.request_milli}m) has weight {weight} after "
+        f"the move, under {ratio(least)}.{already}"
+    )
+    remedy = "Only if it creates child cgroups: raise its request, or use a runtime with the quadratic formula."
+    return (0.0 if already else 1.0) + 1 / weight, seen, remedy
+
+
+def besteffort(context: Context) -> Iterator[Finding]:
+    """CGA207, one finding a node with BestEffort pods and others."""
+    for comparison in context.comparisons:
+        found = [hit for case in comparison.cases if (hit := _besteffort(comparison, case.before, case.after))]
+        if not found:
+            continue
+        gain, seen = max(found)
+        when = "" if len(found) == len(comparison.cases) else "if cgroup v1"
+        remedy = (
+            "Give pods that must not crowd others out a request anyway, or keep BestEffort pods off nodes that run full; "
+            "a request of 29m and more weighs twice a BestEffort pod."
+        )
+        severity = steps((0.01, "medium"))(gain)
+        yield BESTEFFORT_GAIN.finding(severity, Subject("node", comparison.node.name), when, seen, remedy)
+
+
+def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree) -> tuple[float, str] | None:
+    was, will = before.besteffort.share or 0.0, after.besteffort.share or 0.0
+    moved = before.besteffort.version == "v1" and after.besteffort.version == "v2"
+    count = sum(tree.pod.qos == "BestEffort" for tree in before.pods)
+    if not moved or not was or count == len(before.pods):
+        return None
+    seen = (
+        f"{comparison.node.name}: its {count} BestEffort pod{'s' if count > 1 else ''} together can take {percent(was)} of "
+        f"the node's CPU now and {percent(will)} after, {ratio(will / was)} times as much, when everything wants CPU. Their "
+        f"slice has {before.besteffort.shares} shares against {before.burstable.shares} of the Burstable one now, weight "
+        f"{after.besteffort.weight} against {after.burstable.weight} after."
+    )
+    return will - was, seen

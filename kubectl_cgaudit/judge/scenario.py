@@ -1,0 +1,151 @@
+"""Where the nodes go: `--to`, and what a node is after it, always starting from what it is now."""
+
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_cgaudit.collect.model import Node
+from kubectl_cgaudit.detect import runtime, states
+from kubectl_cgaudit.detect.runtime import FIRST_QUADRATIC, Runtime
+from kubectl_cgaudit.detect.state import DEFAULT_HANDLER, CgroupVersion, Setup, default_root_value
+from kubectl_cgaudit.detect.states import Rule
+from kubectl_cgaudit.detect.version import KubeletVersion
+from kubectl_cgaudit.errors import UsageError
+from kubectl_cgaudit.weights import MAX_WEIGHT, MIN_SHARES, linear, linear_inverse
+
+DEFAULT = "v2+runtime"
+_FORMS = "v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6 or crun=1.28, combined with commas, or a states file"
+
+
+class Scenario(Struct, frozen=True):
+    """A migration. None and empty parts leave the node as it is."""
+
+    to: str
+    """As the user wrote it; of a file its name."""
+    v2: bool
+    new_runtime: bool
+    """Every runtime goes to a release with the quadratic formula, where it has one."""
+    runtimes: tuple[Runtime, ...]
+    kubelet: KubeletVersion | None
+    rules: tuple[Rule, ...]
+
+    def describe(self) -> str:
+        """The migration in words."""
+        parts = []
+        if self.v2:
+            parts.append("every node on cgroup v2")
+        if self.new_runtime:
+            parts.append("every runc, crun and youki in a release with the quadratic formula")
+        parts += [f"every {target.name} at {target.version} ({target.formula})" for target in self.runtimes]
+        if self.kubelet:
+            parts.append(f"every kubelet at {self.kubelet}")
+        if self.rules:
+            parts.append(f"as {self.to} says")
+        return ", ".join(parts)
+
+
+def parse(to: str) -> Scenario:
+    """Read `--to`. Raises UsageError for anything that is neither a target nor a states file."""
+    plain = to.replace(" ", "")
+    if not plain:
+        raise UsageError(f"--to is empty; write {_FORMS}")
+    words = [word for part in plain.split(",") for word in (part.split("+") if "=" not in part else [part])]
+    if len(words) == 1 and words[0] not in ("v2", "runtime") and "=" not in words[0]:
+        return _from_file(to)
+    v2 = new_runtime = False
+    kubelet: KubeletVersion | None = None
+    targets: dict[str, Runtime] = {}
+    for word in words:
+        name, _, version = word.partition("=")
+        if word == "v2":
+            v2 = True
+        elif word == "runtime":
+            new_runtime = True
+        elif name == "kubelet" and (found := KubeletVersion.parse(version)):
+            kubelet = found
+        elif name in FIRST_QUADRATIC and version:
+            targets[name] = _target(word)
+        else:
+            hint = "; containerd's version does not decide the formula, runc's does" if name == "containerd" else ""
+            raise UsageError(f"--to: {word!r} is not a target; write {_FORMS}{hint}")
+    return Scenario(to, v2, new_runtime, tuple(targets[name] for name in sorted(targets)), kubelet, ())
+
+
+def _target(word: str) -> Runtime:
+    try:
+        return runtime.parse(word)
+    except UsageError as error:
+        raise UsageError(f"--to: {error}") from None
+
+
+def _from_file(to: str) -> Scenario:
+    if not Path(to).is_file():
+        raise UsageError(f"--to: {to!r} is neither a target nor a file; write {_FORMS}")
+    return Scenario(Path(to).name, v2=False, new_runtime=False, runtimes=(), kubelet=None, rules=states.load(to))
+
+
+def after(scenario: Scenario, node: Node, now: Setup) -> Setup:
+    """What a node that is `now` will be. Raises UsageError when a target file does not fit the node."""
+    setup = _on_cgroup(now, "v2") if scenario.v2 else now
+    if scenario.new_runtime:
+        setup = replace(setup, runtimes=tuple((name, runtime.upgraded(run)) for name, run in setup.runtimes))
+    for target in scenario.runtimes:
+        setup = replace(
+            setup,
+            runtimes=tuple((name, target if _is_meant(name, run, target) else run) for name, run in setup.runtimes),
+        )
+    if scenario.kubelet:
+        setup = replace(setup, kubelet_version=scenario.kubelet)
+    for rule in scenario.rules:
+        if rule.matches(node):
+            setup = _ruled(setup, rule)
+    return setup
+
+
+def _is_meant(handler: str, run: Runtime, target: Runtime) -> bool:
+    """Whether `--to runc=...` speaks of this handler; of an unnamed runtime its handler's name decides, if it can."""
+    if run.name is not None:
+        return run.name == target.name
+    spoken = runtime.named_by(handler)
+    return handler == DEFAULT_HANDLER or spoken is None or spoken == target.name
+
+
+def _ruled(setup: Setup, rule: Rule) -> Setup:
+    if rule.cgroup:
+        setup = _on_cgroup(setup, rule.cgroup)
+    runtimes = dict(setup.runtimes)
+    runtimes.update((handler, run) for handler, run in rule.runtimes if handler in runtimes)
+    return replace(
+        setup,
+        driver=rule.driver or setup.driver,
+        kubelet_formula=rule.kubelet_formula or setup.kubelet_formula,
+        kubelet_version=rule.kubelet_version or setup.kubelet_version,
+        system_slice=setup.system_slice if rule.system_slice is None else _fits(rule.system_slice, rule, setup),
+        root=tuple(sorted({**dict(setup.root), **{n: _fits(v, rule, setup) for n, v in rule.root}}.items())),
+        runtimes=tuple(sorted(runtimes.items())),
+    )
+
+
+def _fits(value: int, rule: Rule, setup: Setup) -> int:
+    if (setup.cgroup == "v2" and value > MAX_WEIGHT) or (setup.cgroup == "v1" and value < MIN_SHARES):
+        raise UsageError(f"{rule.where}: {value} is out of range for a node on cgroup {setup.cgroup} after the move")
+    return value
+
+
+def _on_cgroup(setup: Setup, version: CgroupVersion) -> Setup:
+    if setup.cgroup == version:
+        return setup
+    return replace(
+        setup,
+        cgroup=version,
+        system_slice=_converted(setup.system_slice, version),
+        root=tuple((name, _converted(value, version)) for name, value in setup.root),
+    )
+
+
+def _converted(value: int, version: CgroupVersion) -> int:
+    """A top-level value on the other version: a default stays the default, a set one follows the kubelet's formula."""
+    if value == default_root_value("v1" if version == "v2" else "v2"):
+        return default_root_value(version)
+    return linear(value) if version == "v2" else linear_inverse(value)

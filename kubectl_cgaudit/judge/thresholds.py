@@ -1,0 +1,44 @@
+"""From where on a change is a finding. Each can be set, and every report prints them."""
+
+from msgspec import Struct, structs
+
+from kubectl_cgaudit.errors import UsageError
+
+
+class Thresholds(Struct, frozen=True, rename="kebab"):
+    """Fractions are of the value before; ratios are plain numbers."""
+
+    system_loss: float = 0.10
+    """CGA201: a pod loses at least this fraction of its CPU against system processes."""
+    system_gain: float = 0.10
+    """A workload counts as gaining from this fraction on."""
+    pod_move: float = 0.05
+    """CGA204: a container loses at least this fraction of its part of its pod's CPU."""
+    outweighed: float = 10.0
+    """CGA202: pods have at least this many times the weight of system.slice."""
+    outweighed_reserve: float = 5.0
+    """CGA202: the same, where an enforced reserve lowers system.slice below its default."""
+    divisible: float = 5.0
+    """CGA206: a smaller weight cannot be divided among child cgroups."""
+
+
+def parse(settings: tuple[str, ...]) -> Thresholds:
+    """Read `NAME=VALUE`, a value such as 0.1, 10% or 10. Raises UsageError for another name or value."""
+    values = structs.asdict(Thresholds())
+    names = {name.replace("_", "-"): name for name in values}
+    for setting in settings:
+        name, _, text = setting.partition("=")
+        if name not in names:
+            raise UsageError(f"--threshold: there is no {name!r}; there are {', '.join(names)}")
+        values[names[name]] = _value(name, text)
+    return Thresholds(**values)
+
+
+def _value(name: str, text: str) -> float:
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e6:
+        raise UsageError(f"--threshold: {name}: {text!r} is not a positive number such as 0.1, 10% or 5")
+    return value

@@ -1,0 +1,207 @@
+"""What the migration changes for every container, pod and workload."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+
+from kubectl_cgaudit.collect.model import Cluster, Owner, Pod
+from kubectl_cgaudit.collect.owners import workload
+from kubectl_cgaudit.detect.handlers import handler
+from kubectl_cgaudit.judge.audit import (
+    EFFECTS,
+    CaseChange,
+    Change,
+    ContainerAudit,
+    Effect,
+    Moment,
+    NominalChange,
+    PodAudit,
+    Span,
+    WorkloadAudit,
+)
+from kubectl_cgaudit.judge.compare import Comparison, PodCase
+from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.predict.tree import Cgroup
+from kubectl_cgaudit.weights import DEFAULT_SHARES, DEFAULT_WEIGHT
+
+Key = tuple[str, Owner]
+_UNIT = {"v1": "shares", "v2": "weight"}
+_DIGITS = 9
+
+
+def judge(cluster: Cluster, comparisons: Sequence[Comparison], thresholds: Thresholds) -> tuple[WorkloadAudit, ...]:
+    """Every selected workload with an active pod on a node that has or should have cgroups, the worst first."""
+    pods: dict[Key, list[PodAudit]] = defaultdict(list)
+    unpredicted: dict[Key, int] = defaultdict(int)
+    judged = set()
+    for comparison in comparisons:
+        for pod, cases in comparison.pods():
+            judged.add((pod.namespace, pod.name))
+            if pod.selected:
+                pods[key(pod, cluster)].append(
+                    _pod(pod, handler(pod, cluster), comparison.node.name, cases, thresholds)
+                )
+    apart = {node.name for node in cluster.nodes if node.kind in ("windows", "virtual")}
+    for pod in cluster.pods:
+        if pod.selected and _should_be_judged(pod, apart) and (pod.namespace, pod.name) not in judged:
+            unpredicted[key(pod, cluster)] += 1
+    keys = sorted(set(pods) | set(unpredicted))
+    return tuple(sorted((_workload(k, pods.get(k, []), unpredicted.get(k, 0)) for k in keys), key=_badness))
+
+
+def key(pod: Pod, cluster: Cluster) -> Key:
+    """What a pod's workload is known by: its namespace and its top owner."""
+    return pod.namespace, workload(pod, cluster)
+
+
+def _should_be_judged(pod: Pod, apart: set[str]) -> bool:
+    return pod.node is not None and not pod.finished and pod.node not in apart
+
+
+def _pod(pod: Pod, handler_name: str, node: str, cases: tuple[PodCase, ...], thresholds: Thresholds) -> PodAudit:
+    containers = []
+    for index, (container, _) in enumerate(cases[0].before.containers):
+        changes = tuple(
+            _change(case, case.before.containers[index][1], case.after.containers[index][1]) for case in cases
+        )
+        containers.append(
+            ContainerAudit(container.name, container.role, container.request_milli, container.limit_milli, changes)
+        )
+    pod_changes = tuple(_change(case, case.before.cgroup, case.after.cgroup) for case in cases)
+    effects = _effects(
+        [
+            _case_effects(pod_changes[index], [c.cases[index] for c in containers], thresholds)
+            for index in range(len(cases))
+        ]
+    )
+    return PodAudit(pod.name, node, pod.qos, handler_name, effects, pod_changes, tuple(containers))
+
+
+def _change(case: PodCase, before: Cgroup, after: Cgroup) -> CaseChange:
+    return CaseChange(
+        case.case.when,
+        _moment(case, before, case.before.cgroup, after=False),
+        _moment(case, after, case.after.cgroup, after=True),
+    )
+
+
+def _moment(case: PodCase, cgroup: Cgroup, pod: Cgroup, *, after: bool) -> Moment:
+    default = DEFAULT_SHARES if cgroup.version == "v1" else DEFAULT_WEIGHT
+    in_pod = None
+    if cgroup.level == "container" and cgroup.share is not None and pod.share:
+        in_pod = cgroup.share / pod.share
+    return Moment(
+        version=cgroup.version,
+        value=cgroup.value,
+        nominal_ratio=None if cgroup.value is None else _rounded(cgroup.value / default),
+        share=_rounded(cgroup.share),
+        against_system=_rounded(case.against_system(cgroup, after=after)),
+        in_pod=_rounded(in_pod),
+        quota_us=cgroup.quota_us,
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _DIGITS)
+
+
+def relative(before: float | None, after: float | None) -> float | None:
+    """After / before - 1; None where there is nothing to compare."""
+    return after / before - 1 if before and after is not None else None
+
+
+def _case_effects(pod: CaseChange, containers: Iterable[CaseChange], thresholds: Thresholds) -> set[Effect]:
+    effects: set[Effect] = set()
+    system = relative(pod.before.against_system, pod.after.against_system) or 0.0
+    if system <= -thresholds.system_loss:
+        effects.add("loses")
+    elif system >= thresholds.system_gain:
+        effects.add("gains")
+    for container in containers:
+        if (relative(container.before.in_pod, container.after.in_pod) or 0.0) <= -thresholds.pod_move:
+            effects.add("moves")
+        if container.before.nominal_ratio != container.after.nominal_ratio:
+            effects.add("nominal")
+    return effects
+
+
+def _effects(cases: Sequence[set[Effect]]) -> tuple[Effect, ...]:
+    """What holds in every case; a change of CPU that holds only in some is unknown, never left out."""
+    sure = set.intersection(*cases)
+    open_ = set.union(*cases) - sure
+    found = set(sure)
+    if open_ & {"loses", "gains", "moves"}:
+        found.add("unknown")
+    if "nominal" in open_:
+        found.add("nominal")
+    return tuple(effect for effect in EFFECTS if effect in found)
+
+
+def _workload(k: Key, pods: list[PodAudit], unpredicted: int) -> WorkloadAudit:
+    namespace, owner = k
+    effects = set(chain.from_iterable(pod.effects for pod in pods)) | ({"unknown"} if unpredicted else set())
+    system = sorted(_changes(pods, lambda moment: moment.against_system, of_pods=True), key=_by_change)
+    inside = sorted(_changes(pods, lambda moment: moment.in_pod, of_pods=False), key=_by_change)
+    return WorkloadAudit(
+        kind=owner.kind,
+        namespace=namespace,
+        name=owner.name,
+        effects=tuple(effect for effect in EFFECTS if effect in effects),
+        pod_count=len(pods),
+        unpredicted_pods=unpredicted,
+        share_before=_span([case.before.share for pod in pods for case in pod.cases]),
+        share_after=_span([case.after.share for pod in pods for case in pod.cases]),
+        against_system=system[0] if system else None,
+        against_system_best=system[-1] if system else None,
+        inside_pod=inside[0] if inside else None,
+        nominal=_nominal(pods),
+        pods=tuple(pods),
+    )
+
+
+def _by_change(change: Change) -> tuple[float, str, str]:
+    return change.change, change.pod, change.when
+
+
+def _changes(pods: Iterable[PodAudit], read: Callable[[Moment], float | None], *, of_pods: bool) -> Iterable[Change]:
+    for pod in pods:
+        parts: list[tuple[str | None, tuple[CaseChange, ...]]] = (
+            [(None, pod.cases)] if of_pods else [(container.name, container.cases) for container in pod.containers]
+        )
+        for name, cases in parts:
+            for case in cases:
+                before, after = read(case.before), read(case.after)
+                change = relative(before, after)
+                if change is not None and before is not None and after is not None:
+                    yield Change(pod.name, name, pod.node, case.when, before, after, round(change, _DIGITS))
+
+
+def _span(values: Iterable[float | None]) -> Span | None:
+    known = [value for value in values if value is not None]
+    return Span(min(known), max(known)) if known else None
+
+
+def _nominal(pods: Iterable[PodAudit]) -> tuple[NominalChange, ...]:
+    cases: dict[str, list[CaseChange]] = defaultdict(list)
+    for pod in pods:
+        for container in pod.containers:
+            cases[container.name] += container.cases
+    changes = []
+    for name, seen in cases.items():
+        spans = [
+            _span([getattr(getattr(case, moment), what) for case in seen])
+            for what in ("value", "nominal_ratio")
+            for moment in ("before", "after")
+        ]
+        before, after, ratio_before, ratio_after = spans
+        if before and after and ratio_before and ratio_after:
+            units = [{_UNIT[getattr(case, m).version] for case in seen} for m in ("before", "after")]
+            named = ["/".join(sorted(unit)) for unit in units]
+            changes.append(NominalChange(name, before, after, ratio_before, ratio_after, named[0], named[1]))
+    return tuple(changes)
+
+
+def _badness(audit: WorkloadAudit) -> tuple[int, float, float, str, str, str]:
+    system = audit.against_system.change if audit.against_system else 0.0
+    inside = audit.inside_pod.change if audit.inside_pod else 0.0
+    return EFFECTS.index(audit.effect), system, inside, audit.namespace, audit.name, audit.kind
