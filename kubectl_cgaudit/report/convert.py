@@ -1,0 +1,93 @@
+"""`convert`: a CPU request, shares or a weight in both formulas."""
+
+from typing import Any
+
+import msgspec
+
+from kubectl_cgaudit.weights import (
+    DEFAULT_SHARES,
+    DEFAULT_WEIGHT,
+    Formula,
+    linear_inverse,
+    shares_with_weight,
+    weight_of,
+)
+
+_FORMULAS: tuple[Formula, ...] = ("linear", "quadratic")
+
+
+def of_shares(shares: int, milli: int | None) -> dict[str, Any]:
+    """What both formulas make of shares; `milli` is the request they came from."""
+    weights = {formula: weight_of(shares, formula) for formula in _FORMULAS}
+    return {
+        "request_milli": milli,
+        "shares": shares,
+        "weights": [
+            {
+                "formula": formula,
+                "weight": weight,
+                "ratio_to_default": weight / DEFAULT_WEIGHT,
+                **_same(weight, formula),
+            }
+            for formula, weight in weights.items()
+        ],
+        "read_back_shares": linear_inverse(weights["linear"]),
+    }
+
+
+def of_weight(weight: int) -> dict[str, Any]:
+    """Which shares and requests have this weight."""
+    return {
+        "weight": weight,
+        "ratio_to_default": weight / DEFAULT_WEIGHT,
+        "weights": [{"formula": formula, "weight": weight, **_same(weight, formula)} for formula in _FORMULAS],
+        "read_back_shares": linear_inverse(weight),
+    }
+
+
+def _same(weight: int, formula: Formula) -> dict[str, Any]:
+    """All shares and requests with this weight."""
+    shares = shares_with_weight(weight, formula)
+    if shares is None:
+        return {"shares_with_this_weight": None, "requests_milli": None}
+    first, last = shares
+    requests = [0 if first == 2 else -(-first * 1000 // 1024), ((last + 1) * 1000 - 1) // 1024]
+    return {"shares_with_this_weight": list(shares), "requests_milli": requests if requests[0] <= requests[1] else None}
+
+
+def as_json(result: dict[str, Any]) -> str:
+    """The result for programs."""
+    return msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n"
+
+
+def as_text(result: dict[str, Any]) -> str:
+    """The result for a person."""
+    lines = []
+    if result.get("request_milli") is not None:
+        lines.append(f"request     {result['request_milli']}m CPU")
+    if "shares" in result:
+        lines.append(
+            f"cgroup v1   cpu.shares {result['shares']} ({result['shares'] / DEFAULT_SHARES:.3g} x the default 1024)"
+        )
+    for entry in result["weights"]:
+        named = f"cpu.weight {entry['weight']} ({entry['weight'] / DEFAULT_WEIGHT:.3g} x the default 100)"
+        lines.append(f"{entry['formula']:11} {named}: {_range(entry)}")
+    lines.append(
+        f"inverse     {result['read_back_shares']} shares: what the kubelet and cAdvisor read back "
+        f"from weight {result['weights'][0]['weight']}"
+    )
+    if "shares" in result:
+        lines.append("linear: every kubelet, runc before 1.3.2, crun before 1.23; quadratic: runc and crun since.")
+    return "\n".join(lines) + "\n"
+
+
+def _range(entry: dict[str, Any]) -> str:
+    shares, requests = entry["shares_with_this_weight"], entry["requests_milli"]
+    if shares is None:
+        return "no shares have this weight"
+    text = f"the weight of shares {_from_to(shares)}"
+    return f"{text}, requests {_from_to(requests)}m" if requests else f"{text}, and no request in whole thousandths"
+
+
+def _from_to(ends: list[int]) -> str:
+    return str(ends[0]) if ends[0] == ends[1] else f"{ends[0]}..{ends[1]}"

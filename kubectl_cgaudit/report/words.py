@@ -1,0 +1,99 @@
+"""How numbers and effects are written, the same in every format."""
+
+from collections.abc import Callable, Iterable
+
+from kubectl_cgaudit.judge.audit import Change, Effect, NodeMoment, NominalChange, Span, WorkloadAudit
+
+EFFECT_WORDS: dict[Effect, str] = {
+    "loses": "loses against system processes",
+    "unknown": "cannot be said: the node's state is open",
+    "moves": "CPU moves inside its pod",
+    "gains": "gains against system processes",
+    "nominal": "only the number in cpu.weight changes",
+    "none": "nothing changes",
+}
+KIND_LETTERS = {
+    "Deployment": "deploy",
+    "StatefulSet": "sts",
+    "DaemonSet": "ds",
+    "CronJob": "cj",
+    "Job": "job",
+    "ReplicaSet": "rs",
+    "Pod": "pod",
+}
+
+
+def number(value: float) -> str:
+    """Three figures that matter: 1.45, 0.0458, 29.6, 3788."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def percent(fraction: float | None) -> str:
+    """A fraction as a percentage: 0.05%, 6.2%, 61%; `?` where it is not known."""
+    if fraction is None:
+        return "?"
+    value = fraction * 100
+    return (
+        f"{value:.0f}%" if abs(value) >= 10 else f"{value:.1f}%" if abs(value) >= 0.1 or not value else f"{value:.2f}%"
+    )
+
+
+def signed(change: float) -> str:
+    """A relative change: -62%, +18%, 0%."""
+    value = round(change * 100)
+    return f"{value:+d}%" if value else "0%"
+
+
+def span(values: Span | None, write: Callable[[float], str] = number) -> str:
+    """One value, or the least and the greatest."""
+    if values is None:
+        return "?"
+    least, greatest = write(values.least), write(values.greatest)
+    return least if least == greatest else f"{least}..{greatest}"
+
+
+def arrow(before: str, after: str) -> str:
+    """`a -> b`, or `a` alone if both are the same."""
+    return before if before == after else f"{before} -> {after}"
+
+
+def against_system(workload: WorkloadAudit) -> str:
+    """The change against system.slice: of its worst pod, or the range over pods and cases."""
+    worst, best = workload.against_system, workload.against_system_best
+    if worst is None or best is None:
+        return "?"
+    low, high = signed(worst.change), signed(best.change)
+    return low if low == high else f"{low}..{high}"
+
+
+def inside_pod(change: Change | None) -> str:
+    """The container that loses most of its pod's CPU, and how much."""
+    if change is None or change.container is None or round(change.change * 100) == 0:
+        return ""
+    return f"{change.container} {signed(change.change)}"
+
+
+def nominal(change: NominalChange) -> str:
+    """A container's nominal weight before and after; over nodes of both versions only the ratio to the default counts."""
+    ratios = f"{arrow(span(change.ratio_before), span(change.ratio_after))} x default"
+    if "/" in change.before_unit + change.after_unit:
+        return ratios
+    before, after = f"{change.before_unit} {span(change.before)}", f"{change.after_unit} {span(change.after)}"
+    return f"{arrow(before, after)} ({ratios})"
+
+
+def ratio_to_system(moment: NodeMoment) -> str:
+    """Pods against system.slice: `3.7 : 1`."""
+    return f"{number(moment.pods_per_system)} : 1"
+
+
+def counted(amount: int, one: str, many: str | None = None) -> str:
+    """`1 node`, `3 nodes`."""
+    return f"{amount} {one if amount == 1 else many or one + 's'}"
+
+
+def named(names: Iterable[str], most: int) -> str:
+    """The first names, and how many more there are."""
+    listed = list(names)
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more
