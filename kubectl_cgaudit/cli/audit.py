@@ -1,0 +1,100 @@
+"""The audit itself, and the group its sister commands hang on."""
+
+import os
+from datetime import datetime, timezone
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from kubectl_cgaudit import __version__
+from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli.explain import convert_command, explain_command
+from kubectl_cgaudit.cli.progress import Progress
+from kubectl_cgaudit.cli.tree import tree_command
+from kubectl_cgaudit.errors import UsageError
+from kubectl_cgaudit.report.formats import FORMATS, renderer
+
+_INCOMPLETE = 3
+_EPILOG = """\b
+Examples:
+  kubectl cgaudit                                   the cluster you are connected to
+  kubectl cgaudit --states states.yaml --to v2      when you know what the nodes run
+  kubectl get nodes,pods -A -o json | kubectl cgaudit -f -
+  kubectl cgaudit -o table -o html=audit.html -o markdown=audit.md
+
+\b
+Exit codes: 0 done, 1 could not do it, 2 wrong usage, 3 done but incomplete.
+Needs: list on nodes and pods."""
+
+
+@click.group(
+    invoke_without_command=True,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@options.source_options
+@options.to_option
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FORMAT[=FILE]",
+    help=f"{', '.join(FORMATS)}; repeat with =FILE to write several in one run. [default: table]",
+)
+@click.option(
+    "--threshold",
+    "thresholds",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="From where on a change is a finding: system-loss=10%, system-gain=10%, pod-move=5%, outweighed=10, "
+    "outweighed-reserve=5, divisible=5.",
+)
+@click.version_option(__version__, "--version", message="kubectl cgaudit %(version)s")
+@click.pass_context
+def group(ctx: click.Context, /, to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], **flags: Any) -> int:
+    """Say which workloads gain or lose CPU priority when nodes move to cgroup v2 or to another runc or crun.
+
+    It models the whole cgroup tree of every node, before and after, and never takes an unknown for safe.
+    """
+    if ctx.invoked_subcommand:
+        # A flag before the command counts as if it stood behind it: `kubectl cgaudit -f x tree`.
+        given = {n: v for n, v in ctx.params.items() if ctx.get_parameter_source(n) is not ParameterSource.DEFAULT}
+        ctx.default_map = {ctx.invoked_subcommand: given}
+        return 0
+    return _audit(to, outputs, thresholds, flags)
+
+
+def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags: dict[str, Any]) -> int:
+    from kubectl_cgaudit.judge import scenario
+    from kubectl_cgaudit.judge import thresholds as judged
+    from kubectl_cgaudit.judge.build import audit
+
+    wanted = output.parse(outputs, FORMATS)
+    chosen = options.source(flags)
+    target, limits, rules = scenario.parse(to), judged.parse(thresholds), options.rules(chosen)
+    stamp = _stamp()
+    progress = Progress()
+    try:
+        cluster = options.collect(chosen, progress)
+    finally:
+        progress.close()
+    result = audit(cluster, rules, target, limits, stamp)
+    output.deliver([(each, renderer(each.format)(result)) for each in wanted])
+    return 0 if result.coverage.complete else _INCOMPLETE
+
+
+def _stamp() -> str | None:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if not epoch:
+        return None
+    try:
+        return datetime.fromtimestamp(int(epoch), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r}, which is no time in seconds") from None
+
+
+group.add_command(tree_command)
+group.add_command(explain_command)
+group.add_command(convert_command)

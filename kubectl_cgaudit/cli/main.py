@@ -1,0 +1,46 @@
+"""`kubectl cgaudit`: errors become one sentence and an exit code here."""
+
+import os
+import sys
+
+import click
+
+from kubectl_cgaudit.cli.audit import group
+from kubectl_cgaudit.errors import CgauditError
+from kubectl_cgaudit.report.escape import visible
+
+_INTERRUPTED = 130
+_PIPE_CLOSED = 141
+
+
+def main() -> None:
+    """Run the command and exit: 0 done, 1 could not, 2 wrong usage, 3 done but incomplete."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns its exit code."""
+    try:
+        result = group.main(arguments, prog_name="kubectl cgaudit", standalone_mode=False)
+        sys.stdout.flush()
+    except CgauditError as error:
+        return _fail(str(error), error.exit_code)
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "kubectl cgaudit"
+        return _fail(f"{error.format_message().rstrip('.')}; see {command} --help", 2)
+    except click.ClickException as error:
+        return _fail(error.format_message(), 1)
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("interrupted; nothing was written", _INTERRUPTED)
+    except BrokenPipeError:
+        # The reader is gone (`| head`); the interpreter must not complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _PIPE_CLOSED
+    except RecursionError:
+        return _fail("the input is nested too deeply to be what kubectl prints; save it again with kubectl", 1)
+    return result if isinstance(result, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo(f"error: {visible(message)}", err=True)
+    return code

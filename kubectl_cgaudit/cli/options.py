@@ -1,0 +1,156 @@
+"""The flags, and what they are read into."""
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+from msgspec import Struct
+
+from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.collect.reduce import Selects
+from kubectl_cgaudit.collect.selector import parse as parse_selector
+from kubectl_cgaudit.detect import states
+from kubectl_cgaudit.detect.states import Rule
+from kubectl_cgaudit.errors import UsageError
+from kubectl_cgaudit.judge import scenario
+
+F = TypeVar("F", bound=Callable[..., Any])
+_DURATION = re.compile(r"(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7}(?:\.\d+)?)s)?", re.ASCII)
+
+_INPUT = (
+    click.option(
+        "-f",
+        "--filename",
+        "files",
+        multiple=True,
+        metavar="FILE",
+        help="Audit what kubectl get nodes,pods -A -o json (or yaml) printed instead of a live cluster; "
+        "gzip is fine, - is standard input. Repeat for more files: they are read together.",
+    ),
+    click.option("--states", metavar="FILE", help="What the nodes run: a YAML list of rules (see README)."),
+    click.option("-n", "--namespace", metavar="NS", help="Report only this namespace; the others' pods still compete."),
+    click.option("-A", "--all-namespaces", is_flag=True, help="Report all namespaces (the default)."),
+    click.option(
+        "-l", "--selector", metavar="LABELS", help="Report only pods with these labels, such as app=web,tier!=db."
+    ),
+)
+_CONNECTION = (
+    click.option("--kubeconfig", metavar="FILE", help="The kubeconfig to use."),
+    click.option("--context", metavar="NAME", help="The kubeconfig context to use."),
+    click.option("--cluster", metavar="NAME", help="The kubeconfig cluster to use."),
+    click.option("--user", metavar="NAME", help="The kubeconfig user to use."),
+    click.option("--as", "as_user", metavar="USER", help="User to impersonate."),
+    click.option("--as-group", "as_groups", multiple=True, metavar="GROUP", help="Group to impersonate; repeatable."),
+    click.option(
+        "--request-timeout", metavar="TIME", default="0", help="Give up on a request after this: 30s, 1m; 0 is 60s."
+    ),
+)
+_TO = click.option(
+    "--to",
+    default=scenario.DEFAULT,
+    show_default=True,
+    metavar="TARGET",
+    help="Where the nodes go: v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6, crun=1.28, combined with commas; "
+    "or a file in the syntax of --states.",
+)
+
+
+class Source(Struct, frozen=True):
+    """Where to read from, and what to report."""
+
+    files: tuple[str, ...]
+    states: str | None
+    namespace: str | None
+    selector: str | None
+    kubeconfig: str | None
+    context: str | None
+    cluster: str | None
+    user: str | None
+    as_user: str | None
+    as_groups: tuple[str, ...]
+    timeout_seconds: float | None
+
+
+def source_options(command: F) -> F:
+    """The flags that say what to read; the command gets them as keyword arguments for `source`."""
+    for option in reversed((*_INPUT, *_CONNECTION)):
+        command = option(command)
+    return command
+
+
+def to_option(command: F) -> F:
+    """The flag --to."""
+    return _TO(command)
+
+
+def source(arguments: dict[str, Any]) -> Source:
+    """Check the flags of `source_options`. Raises UsageError."""
+    live = ("kubeconfig", "context", "cluster", "user", "as_user", "as_groups")
+    given = [name for name in live if arguments[name]]
+    if arguments["files"] and given:
+        flag = "--" + given[0].replace("as_user", "as").replace("as_groups", "as-group")
+        raise UsageError(f"-f reads files and {flag} speaks of a cluster; give one of them")
+    if list(arguments["files"]).count("-") > 1:
+        raise UsageError("-f - can be given once: there is one standard input")
+    return Source(
+        files=tuple(arguments["files"]),
+        states=arguments["states"],
+        namespace=None if arguments["all_namespaces"] else arguments["namespace"] or None,
+        selector=arguments["selector"] or None,
+        kubeconfig=arguments["kubeconfig"],
+        context=arguments["context"],
+        cluster=arguments["cluster"],
+        user=arguments["user"],
+        as_user=arguments["as_user"],
+        as_groups=tuple(arguments["as_groups"]),
+        timeout_seconds=_seconds(arguments["request_timeout"]),
+    )
+
+
+def _seconds(text: str) -> float | None:
+    if text.isascii() and text.isdigit() and len(text) < 8:
+        return float(text) or None
+    found = _DURATION.fullmatch(text)
+    if not found or not any(found.groups()):
+        raise UsageError(f"--request-timeout: {text!r} is not a time such as 30s or 1m")
+    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return hours * 3600 + minutes * 60 + seconds or None
+
+
+def rules(chosen: Source) -> tuple[Rule, ...]:
+    """The rules of --states."""
+    return states.load(chosen.states) if chosen.states else ()
+
+
+def collect(chosen: Source, progress: Callable[[str], None]) -> Cluster:
+    """Read the files or the cluster."""
+    selects, words = _selection(chosen)
+    if chosen.files:
+        from kubectl_cgaudit.collect import files
+
+        return files.read(chosen.files, selects, words)
+    from kubectl_cgaudit.collect import live
+
+    connection = live.Connection(
+        kubeconfig=chosen.kubeconfig,
+        context=chosen.context,
+        cluster=chosen.cluster,
+        user=chosen.user,
+        as_user=chosen.as_user,
+        as_groups=chosen.as_groups,
+        timeout_seconds=chosen.timeout_seconds,
+    )
+    return live.read(connection, chosen.namespace, selects, words, progress)
+
+
+def _selection(chosen: Source) -> tuple[Selects, str]:
+    test = parse_selector(chosen.selector) if chosen.selector else None
+    wanted = chosen.namespace
+    words = [f"namespace {wanted}"] if wanted else []
+    words += [f"pods with {chosen.selector}"] if chosen.selector else []
+
+    def selects(namespace: str, labels: dict[str, str]) -> bool:
+        return (wanted is None or namespace == wanted) and (test is None or test(labels))
+
+    return selects, ", ".join(words)

@@ -1,0 +1,76 @@
+"""`kubectl cgaudit tree`."""
+
+from typing import Any
+
+import click
+
+from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli.progress import Progress
+from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.errors import NotFoundError
+from kubectl_cgaudit.judge.compare import Comparison
+
+_INCOMPLETE = 3
+_FORMATS = ("text", "json")
+
+
+@click.command("tree")
+@click.argument("node", required=False)
+@options.source_options
+@options.to_option
+@click.option("-o", "--output", "outputs", multiple=True, metavar="FORMAT[=FILE]", help="text or json. [default: text]")
+def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: Any) -> int:
+    """Show the cgroup tree of NODE, or of all nodes: every weight, quota and share, before and after.
+
+    \b
+    Example: kubectl cgaudit tree worker-a --states states.yaml
+
+    Pods of every namespace are shown, whatever -n and -l say: they compete.
+    """
+    from kubectl_cgaudit.report import cgroups
+
+    wanted = output.parse(outputs, _FORMATS)
+    cluster, comparisons = compare(to, flags)
+    if node is not None:
+        comparisons = (find_node(node.removeprefix("node/").removeprefix("nodes/"), cluster, comparisons),)
+    write = {"text": cgroups.as_text, "json": cgroups.as_json}
+    output.deliver([(each, write[each.format](comparisons)) for each in wanted])
+    return exit_code(cluster)
+
+
+def compare(to: str, flags: dict[str, Any]) -> tuple[Cluster, tuple[Comparison, ...]]:
+    """Read the input and compare its nodes."""
+    from kubectl_cgaudit.judge import scenario
+    from kubectl_cgaudit.judge.compare import compare as compare_nodes
+
+    chosen = options.source(flags)
+    target, rules = scenario.parse(to), options.rules(chosen)
+    progress = Progress()
+    try:
+        cluster = options.collect(chosen, progress)
+    finally:
+        progress.close()
+    return cluster, compare_nodes(cluster, rules, target)
+
+
+def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) -> Comparison:
+    """The node of that name. Raises NotFoundError that says why there is none."""
+    for comparison in comparisons:
+        if comparison.node.name == name:
+            return comparison
+    kinds = {node.name: node.kind for node in cluster.nodes}
+    if name in kinds:
+        raise NotFoundError(f"node {name} is a {kinds[name]} node: it has no cgroup tree to show")
+    raise NotFoundError(f"there is no node {name!r}; there are {_some([c.node.name for c in comparisons])}")
+
+
+def exit_code(cluster: Cluster) -> int:
+    """3 if something could not be read, else 0."""
+    from kubectl_cgaudit.judge.coverage import cover
+
+    return 0 if cover(cluster, ()).complete else _INCOMPLETE
+
+
+def _some(names: list[str]) -> str:
+    most = 10
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
