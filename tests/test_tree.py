@@ -81,7 +81,7 @@ def test_a_running_init_container_is_shown_but_does_not_compete() -> None:
     raw = pod("p", container("app", "200m"), initContainers=[container("migrate", "600m")])
     raw["status"]["initContainerStatuses"] = [{"name": "migrate", "state": {"running": {}}}]
     of = tree(raw).pods[0]
-    assert [(c.name, cgroup.weight, cgroup.share) for c, cgroup in of.containers][0] == ("migrate", 24, None)
+    assert next((c.name, cgroup.weight, cgroup.share) for c, cgroup in of.containers) == ("migrate", 24, None)
     assert of.containers[1][1].share == of.cgroup.share
 
 

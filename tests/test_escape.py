@@ -1,0 +1,87 @@
+import sys
+import unicodedata
+
+import pytest
+
+from kubectl_cgaudit.report.escape import markdown, prose, shorten, visible
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain-name.1", "plain-name.1"),
+        ("Zoë 東京", "Zoë 東京"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("a\nb\tc\r", r"a\x0ab\x09c\x0d"),
+        ("\x00\x7f\x9b", r"\x00\x7f\x9b"),
+        ("a\u202eb\u2066c", r"a\u202eb\u2066c"),
+        ("a\u200bb\u200dc\ufeffd", r"a\u200bb\u200dc\ufeffd"),
+        ("soft\u00adhyphen", r"soft\xadhyphen"),
+        ("a\u2028b\u2029c", r"a\u2028b\u2029c"),
+        ("\ue000\ud800\U000e0041", r"\ue000\ud800\U000e0041"),
+    ],
+)
+def test_visible(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_nothing_invisible_is_left_of_any_character() -> None:
+    everything = "".join(map(chr, range(sys.maxunicode + 1)))
+    left = {unicodedata.category(character) for character in visible(everything)}
+    assert not left & {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
+    assert {"Lu", "Ll", "Nd", "Zs", "Sm"} <= left
+
+
+def test_visible_twice_is_visible_once() -> None:
+    assert visible(visible("a\x1b\u202e")) == visible("a\x1b\u202e")
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("shop/checkout-d5491e7e7-22276", "shop/checkout-d5491e7e7-22276"),
+        ("-62%..0%", "-62%..0%"),
+        ("3.7 : 1", "3.7 : 1"),
+        ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+        ("a|b", r"a\|b"),
+        ("a\\|b", r"a\\\|b"),
+        ("`code`", r"\`code\`"),
+        ("*a* __b__ ~~c~~", r"\*a\* \_\_b\_\_ \~\~c\~\~"),
+        ("[x](javascript:alert)", r"\[x\](javascript:alert)"),
+        ("![x](y)", r"\!\[x\](y)"),
+        ("&lt;b&gt;", "&amp;&#8203;lt;b&amp;&#8203;gt;".replace("b&amp;&#8203;gt", "b&amp;&#8203;gt")),
+        ("$x$", "&#36;&#8203;x&#36;"),
+        ("@admins", "@&#8203;admins"),
+        ("a@b.example", "a@&#8203;b.example"),
+        ("see #12 and !7", r"see \#&#8203;12 and \!&#8203;7"),
+        ("https://x.example", "https:&#8203;//x.example"),
+        ("WWW.x.example", "WWW&#8203;.x.example".replace("WWW&#8203;", "WWW&#8203;")),
+        (":tada: 10:20:30", ":&#8203;tada: 10:20:30"),
+        ("line\nbreak", r"line\\x0abreak"),
+        ("  # title ", r"\# title"),
+        ("- item", r"\- item"),
+        ("1. item", r"1\. item"),
+        ("---", r"\---"),
+        ("===", r"\==="),
+    ],
+)
+def test_markdown(text: str, escaped: str) -> None:
+    assert markdown(text) == escaped
+
+
+def test_prose_keeps_our_code_and_escapes_the_rest() -> None:
+    assert prose("give *it*: `systemctl set-property a_b=39`, or <b>.") == (
+        r"give \*it\*: `systemctl set-property a_b=39`, or &lt;b&gt;."
+    )
+
+
+@pytest.mark.parametrize("text", ["one ` alone", "two `` in a row `x`", "` `", "a `b` c `"])
+def test_prose_makes_no_code_of_backticks_that_do_not_pair(text: str) -> None:
+    assert prose(text) == markdown(text)
+    assert "`" not in prose(text).replace("\\`", "")
+
+
+def test_shorten_marks_the_cut() -> None:
+    assert shorten("abcdef", 6) == "abcdef"
+    assert shorten("abcdefg", 6) == "abcde…"
+    assert len(shorten("x" * 10_000, 253)) == 253

@@ -1,0 +1,177 @@
+"""Reading files: shapes, encodings, and what is said of bad ones."""
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubectl_cgaudit.collect import files
+from kubectl_cgaudit.collect.model import Cluster, Owner
+from kubectl_cgaudit.collect.owners import workload
+from kubectl_cgaudit.errors import InputError
+from tests.support import container, node, pod
+
+N, P = node(), pod("p", container("c", "250m"))
+
+
+def read(*paths: Path | str) -> Cluster:
+    return files.read(tuple(str(path) for path in paths), lambda _namespace, _labels: True, "")
+
+
+def listed(*objects: dict[str, Any], kind: str = "List") -> str:
+    return json.dumps({"kind": kind, "apiVersion": "v1", "items": list(objects)})
+
+
+def bare(obj: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        listed(N, P),
+        yaml.safe_dump(json.loads(listed(N, P))),
+        json.dumps(N) + "\n" + json.dumps(P),
+        listed(N) + listed(P),
+        yaml.safe_dump_all([N, P]),
+        listed(bare(N), kind="NodeList") + listed(bare(P), kind="PodList"),
+        "\ufeff" + listed(N, P),
+    ],
+    ids=["json", "yaml", "objects", "lists", "documents", "pages", "bom"],
+)
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+def test_every_shape_kubectl_prints_is_read(text: str, packed: bool, tmp_path: Path) -> None:
+    path = tmp_path / "input"
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    found = read(path)
+    assert [each.name for each in found.nodes] == ["n1"]
+    assert [(each.name, each.containers[0].request_milli) for each in found.pods] == [("p", 250)]
+    assert found.reading.gaps == ()
+
+
+def test_standard_input_and_several_files_are_read_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "nodes.json"
+    path.write_text(listed(N))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(listed(P).encode())))
+    found = read(path, "-")
+    assert (len(found.nodes), len(found.pods), found.reading.source) == (1, 1, "nodes.json, standard input")
+
+
+def test_other_kinds_are_counted_and_doubles_kept_once(tmp_path: Path) -> None:
+    path = tmp_path / "all.json"
+    path.write_text(listed(N, P, P, {"kind": "Service"}, {"kind": "Service"}, {"kind": "Secret", "data": {"a": 5}}))
+    found = read(path)
+    assert found.reading.ignored == {"Secret": 1, "Service": 2}
+    assert (len(found.pods), found.reading.duplicates) == (1, 1)
+
+
+def test_without_pods_the_audit_is_incomplete_but_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.json"
+    path.write_text(listed(N))
+    (gap,) = read(path).reading.gaps
+    assert (gap.what, gap.why) == ("pods", "there is no Pod in the input")
+
+
+SAVE = "save it with: kubectl get nodes,pods -A -o json"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "FILE is empty; " + SAVE),
+        (b"hello", "FILE holds no Kubernetes object (there is no kind in it); " + SAVE),
+        (b'{"kind": "List", "items": [', "FILE is not valid JSON: Input data was truncated; " + SAVE),
+        (b'{"a": 1}', "FILE holds no Kubernetes object (there is no kind in it); " + SAVE),
+        (b'{"kind": "List"} garbage', "FILE is not valid JSON: JSON is malformed: trailing characters (byte 18); " + SAVE),
+        (b"[1, 2]", "FILE holds no Kubernetes object; " + SAVE),
+        (b"a: [b", "FILE is neither JSON nor YAML at line 2; " + SAVE),
+        (b"\x00\x01\x02", "FILE is neither JSON nor YAML; " + SAVE),
+        (b"\x1f\x8b broken", "FILE is a damaged gzip file; " + SAVE),
+        (listed(P).encode(), "no Node in FILE, so nothing can be predicted; " + SAVE),
+        (
+            b"kind: List\nitems:\n- &a {kind: Node}\n- *a\n",
+            "FILE uses YAML anchors, which kubectl never prints; " + SAVE,
+        ),
+        (
+            listed(N, pod("bad", container("c", "1e400"))).encode(),
+            "FILE: Pod default/bad: requests.cpu of container c: '1e400' is larger than any CPU quantity can be; "
+            "correct the input or save it again with kubectl",
+        ),
+        (
+            listed(
+                N, pod("bad", container("c", "banana")), pod("worse", container("c", "1", "x")), node("n2", "?")
+            ).encode(),
+            "FILE: Pod default/bad: requests.cpu of container c: 'banana' is not a CPU quantity such as 250m or 2 "
+            "(and 2 more objects like it); correct the input or save it again with kubectl",
+        ),
+        (
+            listed(N, {**P, "spec": {"containers": "none"}}).encode(),
+            "FILE: Pod default/p: spec.containers: expected `array | null`, got `str`; "
+            "correct the input or save it again with kubectl",
+        ),
+        (
+            listed(N, {"kind": "Pod"}).encode(),
+            "FILE: Pod (unnamed): a Pod without metadata.name; correct the input or save it again with kubectl",
+        ),
+    ],
+)
+def test_a_bad_file_is_one_clear_sentence(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "input"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read(path)
+    assert str(caught.value) == message.replace("FILE", str(path))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path / "none.json")
+    assert (
+        str(caught.value) == f"{tmp_path}/none.json cannot be read: No such file or directory; check the path after -f"
+    )
+
+
+REPLICASET = {
+    "kind": "ReplicaSet",
+    "metadata": {
+        "name": "web-abc12",
+        "namespace": "default",
+        "ownerReferences": [{"kind": "Rollout", "name": "web", "controller": True}],
+    },
+}
+JOB = {
+    "kind": "Job",
+    "metadata": {
+        "name": "night-29384756",
+        "namespace": "default",
+        "ownerReferences": [{"kind": "CronJob", "name": "night", "controller": True}],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("owner", "labels", "tables", "expected"),
+    [
+        (("ReplicaSet", "web-abc12"), {"pod-template-hash": "abc12"}, [], Owner("Deployment", "web")),
+        (("ReplicaSet", "web-abc12"), {"pod-template-hash": "abc12"}, [REPLICASET], Owner("Rollout", "web")),
+        (("ReplicaSet", "web-abc12"), {}, [], Owner("ReplicaSet", "web-abc12")),
+        (("ReplicaSet", "-abc12"), {"pod-template-hash": "abc12"}, [], Owner("ReplicaSet", "-abc12")),
+        (("Job", "night-29384756"), {}, [], Owner("CronJob", "night")),
+        (("Job", "night-29384756"), {}, [JOB], Owner("CronJob", "night")),
+        (("Job", "migrate-2"), {}, [], Owner("Job", "migrate-2")),
+        (("StatefulSet", "db"), {}, [], Owner("StatefulSet", "db")),
+        (("Node", "n1"), {}, [], Owner("Pod", "p")),
+        (None, {}, [], Owner("Pod", "p")),
+    ],
+)
+def test_a_workload_is_the_top_owner(
+    owner: tuple[str, str] | None, labels: dict[str, str], tables: list[Any], expected: Owner, tmp_path: Path
+) -> None:
+    path = tmp_path / "input"
+    path.write_text(listed(N, pod("p", container("c"), owner=owner, labels=labels), *tables))
+    found = read(path)
+    assert workload(found.pods[0], found) == expected

@@ -1,0 +1,262 @@
+"""Every finding: when it fires, when it does not, and the numbers of its remedy."""
+
+from typing import Any
+
+import pytest
+
+from kubectl_cgaudit.judge.rules.inside import request_for
+from kubectl_cgaudit.predict.kubelet import milli_to_shares
+from kubectl_cgaudit.weights import quadratic
+from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, of_rule, pod, recorded_audit
+
+ONE = pod("p", container("app", "1"))
+V1_NEW = "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.3.6}}"
+
+
+def severities(result: Any, rule: str) -> dict[str, str]:
+    return {title: finding.severity for title, finding in of_rule(result, rule).items()}
+
+
+def test_001_names_each_gap() -> None:
+    result = audited(cluster(node(), pod("p", container("c"), on="gone")), V2_LINEAR)
+    (finding,) = of_rule(result, "CGA001").values()
+    assert (finding.severity, finding.subject.name) == ("high", "node gone")
+    assert finding.remedy == "Read all nodes together with the pods."
+
+
+@pytest.mark.parametrize(
+    ("rules", "to", "expected"),
+    [
+        (V1, "kubelet=1.35", "critical"),
+        (V1, "kubelet=1.34", "medium"),
+        (V1, "runtime", "medium"),
+        (V1, "v2", "low"),
+        (V1, "v2,kubelet=1.36", "low"),
+        (V2_LINEAR, "kubelet=1.35", None),
+    ],
+)
+def test_101_a_v1_node_does_not_come_back_from_kubelet_1_35(rules: str, to: str, expected: str | None) -> None:
+    assert severities(audited(cluster(node(), ONE), rules, to), "CGA101").get("n1") == expected
+
+
+def test_101_says_if_it_is_only_possible() -> None:
+    (finding,) = of_rule(audited(cluster(node(), ONE), "", "kubelet=1.35"), "CGA101").values()
+    assert (finding.severity, finding.when) == ("critical", "if cgroup v1")
+
+
+def test_102_names_what_is_open_and_what_settles_it() -> None:
+    objects = cluster(node(), ONE, pod("q", container("c", "1"), runtimeClassName="crun"))
+    (finding,) = of_rule(audited(objects), "CGA102").values()
+    assert finding.seen == (
+        "n1: not known are its cgroup version and the runtime of its handler crun and the runtime of its handler default; "
+        "predicted for each possibility."
+    )
+    assert "with what you saw: - {match: {name: n1}, cgroup: v1 or v2, " in finding.remedy
+    assert "runtimes: {crun: crun X.Y.Z, default: runc X.Y.Z}}" in finding.remedy
+    assert of_rule(audited(objects, "- {cgroup: v2, runtimes: {default: linear, crun: linear}}"), "CGA102") == {}
+
+
+def test_103_two_formulas_on_a_node_and_what_they_do_not_change() -> None:
+    findings = of_rule(recorded_audit(), "CGA103")
+    assert list(findings) == ["worker-a"]
+    assert findings["worker-a"].seen == (
+        "worker-a: runc-old runs runc 1.1.15 (linear), crun runs crun 1.28 (quadratic), default runs runc 1.3.6 (quadratic). "
+        "The pods of edge/legacy-gateway and edge/gateway ask for the same: the container envoy (300m) has weight 12 in the "
+        "one and 40 in the other, but both pods have weight 14, so neither pod gets more CPU than the other."
+    )
+
+
+def test_201_the_loss_and_the_weight_that_undoes_it() -> None:
+    findings = of_rule(recorded_audit(), "CGA201")
+    assert set(findings) == {
+        "data/postgres",
+        "kube-system/kube-proxy",
+        "platform/node-exporter",
+        "shop/checkout",
+        "shop/payments",
+    }
+    postgres = findings["data/postgres"]
+    assert (postgres.severity, postgres.when) == ("high", "")
+    assert postgres.seen == (
+        "Pod data/postgres-1 on worker-c: 1.4 times the CPU of system.slice now, 0.545 times after (-61%); "
+        "30% of the node's CPU now, 22% after, when everything wants CPU."
+    )
+    assert "give system.slice weight 39 (pods : system 3.72 : 1)" in postgres.remedy
+
+
+@pytest.mark.parametrize(("threshold", "found"), [("system-loss=10%", 1), ("system-loss=0.7", 0)])
+def test_201_follows_its_threshold(threshold: str, found: int) -> None:
+    assert len(of_rule(audited(cluster(node(), ONE), V1, "v2", threshold), "CGA201")) == found
+
+
+@pytest.mark.parametrize(
+    ("cpu", "rules", "severity"),
+    [
+        ("64", "- {cgroup: v2, runtimes: {default: linear}}", "medium"),
+        ("128", "- {cgroup: v2, runtimes: {default: linear}}", "high"),
+        ("32", "- {cgroup: v2, runtimes: {default: linear}}", "low"),
+        ("16", "- {cgroup: v2, runtimes: {default: linear}}", None),
+        ("3400m", "- {cgroup: v2, system_slice: 20, runtimes: {default: linear}}", "low"),
+        ("3400m", "- {cgroup: v2, system_slice: 60, runtimes: {default: linear}}", None),
+    ],
+)
+def test_202_large_nodes_and_small_reserves_outweigh_the_system(cpu: str, rules: str, severity: str | None) -> None:
+    assert severities(audited(cluster(node(cpu=cpu), ONE), rules, "v2"), "CGA202").get("n1") == severity
+
+
+def test_202_says_which_reserve_brings_it_under_the_threshold() -> None:
+    (finding,) = of_rule(recorded_audit(), "CGA202").values()
+    assert finding.seen == (
+        "worker-b: kubepods has weight 133, system.slice 20, below its default of 100: pods : system is 6.65 : 1 after the "
+        "move (6.65 : 1 now), so system processes keep 13% of the node's CPU when everything wants it."
+    )
+    assert "Raise the enforced reserve to 668m CPU (weight 27)" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("rules", "to", "found"),
+    [(V1, "v2", True), (V2_LINEAR, "runtime", True), (V1, "v2+runtime", False), (V2_LINEAR, "v2", False)],
+)
+def test_203_one_cpu_crosses_the_default(rules: str, to: str, found: bool) -> None:
+    assert bool(of_rule(audited(cluster(node(), ONE), rules, to), "CGA203")) is found
+
+
+def test_204_numbers_of_the_measured_example() -> None:
+    """facts section 2.4: app=200m + sidecar=20m; the app's part goes from 8/9 to 29/35."""
+    objects = cluster(node(), pod("p", container("app", "200m"), container("sidecar", "20m")))
+    (finding,) = of_rule(audited(objects, V2_LINEAR, "runtime"), "CGA204").values()
+    assert finding.seen == (
+        "Pod default/p on n1: app has 89% of its pod's CPU now and 83% after (-6.8%); what it loses goes to sidecar "
+        "(11% -> 17%). Weights: app 8 -> 29, sidecar 1 -> 6."
+    )
+    assert finding.remedy == (
+        "To keep app : sidecar near 8 : 1, lower sidecar's request from 20m to 10m (weight 4), which frees 10m a pod to "
+        "schedule; or raise app's from 200m to 384m (weight 48), which costs 184m a pod."
+    )
+    assert quadratic(milli_to_shares(10)) == 4
+
+
+def test_204_names_a_request_for_every_container_that_gains() -> None:
+    finding = of_rule(recorded_audit(), "CGA204")["shop/payments"]
+    assert finding.severity == "medium"
+    assert (
+        "lower vault-agent's request from 50m to 26m (weight 7) and metrics's request from 20m to 6m (weight 3)"
+        in finding.remedy
+    )
+
+
+@pytest.mark.parametrize(("weight", "milli"), [(1, 1), (10.26, 48), (35, 250), (100, 999), (10000, 255_999)])
+def test_the_request_nearest_to_a_weight(weight: float, milli: int) -> None:
+    assert request_for(weight, "quadratic") == milli
+
+
+@pytest.mark.parametrize(
+    ("request_", "rules", "found"),
+    [("26m", V2_LINEAR, True), ("28m", V1, True), ("29m", V2_LINEAR, False), ("2m", V2_LINEAR, False)],
+)
+def test_205_small_requests_weigh_like_none(request_: str, rules: str, found: bool) -> None:
+    objects = cluster(node(), pod("p", container("c", request_)))
+    assert bool(of_rule(audited(objects, rules, "v2"), "CGA205")) is found
+
+
+def test_205_the_quadratic_runtime_separates_inside_the_pod_only() -> None:
+    objects = cluster(node(), pod("p", container("a", "20m"), container("b", "100m")))
+    assert "Container a of default/p" in of_rule(audited(objects, V2_LINEAR, "v2"), "CGA205")["default/p"].seen
+    assert of_rule(audited(objects, V2_QUADRATIC, "v2"), "CGA205") == {}
+
+
+@pytest.mark.parametrize(
+    ("request_", "rules", "found"),
+    [("100m", V2_LINEAR, True), ("100m", V2_QUADRATIC, False), ("200m", V2_LINEAR, False)],
+)
+def test_206_a_weight_of_4_cannot_be_divided(request_: str, rules: str, found: bool) -> None:
+    objects = cluster(node(), pod("p", container("c", request_)))
+    assert bool(of_rule(audited(objects, rules, "v2"), "CGA206")) is found
+
+
+def test_207_besteffort_gains_on_v2() -> None:
+    (finding,) = of_rule(recorded_audit(), "CGA207").values()
+    assert finding.subject.name == "worker-c"
+    assert finding.seen == (
+        "worker-c: its 2 BestEffort pods together can take 0.05% of the node's CPU now and 0.5% after, 9.74 times as much, "
+        "when everything wants CPU. Their slice has 2 shares against 2009 of the Burstable one now, weight 1 against 77 after."
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "kubelet", "rules", "to", "fires"),
+    [
+        ("77m", "v1.32.9", V1, "runtime", True),
+        ("77m", "v1.33.7", V1, "runc=1.3.6", True),
+        ("77m", "v1.34.9", V1, "runtime", True),
+        ("77m", "v1.33.8", V1, "runtime", False),
+        ("77m", "v1.32.9", V1, "runc=1.3.1", False),
+        ("77m", "v1.32.9", V1, "v2+runtime", False),
+        ("80m", "v1.32.9", V1, "runtime", False),
+        ("4m", "v1.32.9", V1, "runtime", False),
+        ("77m", "v1.32.9", "- {cgroup: v1, driver: cgroupfs, runtimes: {default: runc 1.1.5}}", "runtime", False),
+        ("77m", "v1.32.9", "- {cgroup: v1, runtimes: {default: crun 1.21}}", "runtime", False),
+        ("77m", "v1.33.8", V1_NEW, "kubelet=1.34.1", True),
+    ],
+)
+def test_301_quota_rounding_stops_containers_from_starting(
+    limit: str, kubelet: str, rules: str, to: str, fires: bool
+) -> None:
+    objects = cluster(node(kubelet=kubelet), pod("p", container("c", "50m", limit)))
+    assert severities(audited(objects, rules, to), "CGA301") == ({"default/p": "critical"} if fires else {})
+
+
+def test_301_needs_the_rounded_limit_to_exceed_the_pods_sum() -> None:
+    """facts section 4: only if a container's limit rounded up exceeds the pod's raw sum of limits."""
+    several = cluster(node(kubelet="v1.32.9"), pod("p", container("a", "50m", "77m"), container("b", "50m", "50m")))
+    assert of_rule(audited(several, V1, "runtime"), "CGA301") == {}
+    init = pod("p", container("a", "50m", "50m"), initContainers=[container("setup", "50m", "615m")])
+    (finding,) = of_rule(audited(cluster(node(kubelet="v1.32.9"), init), V1, "runtime"), "CGA301").values()
+    assert finding.seen.startswith(
+        "Container setup of default/p on n1: its limit of 615m is written as 62000 us, more than the 61500"
+    )
+    assert finding.remedy.startswith("Set the limit to 620m, a multiple of 10m, before the runtime is upgraded")
+    unlimited = pod("p", container("a", "50m", "77m"), container("b", "50m"))
+    assert of_rule(audited(cluster(node(kubelet="v1.32.9"), unlimited), V1, "runtime"), "CGA301") == {}
+
+
+def test_301_is_possible_where_the_state_is_open() -> None:
+    objects = cluster(node(kubelet="v1.32.9"), pod("p", container("c", "50m", "77m")))
+    (finding,) = of_rule(audited(objects, "", "runtime"), "CGA301").values()
+    assert (finding.severity, finding.when) == ("critical", "if cgroup v1")
+
+
+@pytest.mark.parametrize(
+    ("limit", "rules", "to", "seen"),
+    [
+        ("77m", V2_LINEAR, "runtime", "a limit of 77m acts as 80m after the move (8000 us; now 7700 us)."),
+        (
+            "77m",
+            V2_QUADRATIC,
+            "runtime",
+            "a limit of 77m acts as 80m after the move (8000 us; now 8000 us). It is so now, too.",
+        ),
+        ("4m", V2_LINEAR, "v2", "a limit of 4m acts as 10m after the move (1000 us; now 1000 us). It is so now, too."),
+        ("80m", V2_LINEAR, "runtime", None),
+        ("77m", V2_LINEAR, "v2", None),
+        # crun keeps the raw quota in the cgroup below its scope, and that one binds.
+        ("77m", "- {cgroup: v2, runtimes: {default: crun 1.28}}", "v2", None),
+    ],
+)
+def test_302_a_limit_that_is_not_what_the_spec_says(limit: str, rules: str, to: str, seen: str | None) -> None:
+    found = of_rule(audited(cluster(node(), pod("p", container("c", "1m", limit))), rules, to), "CGA302")
+    assert [finding.seen for finding in found.values()] == ([f"Container c of default/p: {seen}"] if seen else [])
+
+
+def test_pods_outside_the_selection_have_no_findings() -> None:
+    objects = cluster(node(), ONE)
+    hidden = type(objects)(
+        **{
+            **{name: getattr(objects, name) for name in objects.__struct_fields__},
+            "pods": tuple(
+                type(each)(**{**{n: getattr(each, n) for n in each.__struct_fields__}, "selected": False})
+                for each in objects.pods
+            ),
+        }
+    )
+    assert {finding.subject.kind for finding in audited(hidden, V1, "v2").findings} == {"node"}

@@ -1,0 +1,96 @@
+"""Which formula a runtime's version uses."""
+
+import pytest
+
+from kubectl_cgaudit.detect import runtime
+from kubectl_cgaudit.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "formula", "rounds"),
+    [
+        ("runc 1.1.15", "linear", False),
+        ("runc 1.2.9", "linear", False),
+        ("runc 1.2", "linear", False),
+        ("runc 1.3.0", "linear", False),
+        ("runc 1.3.1", "linear", False),
+        ("runc 1.3.0-rc.2", "linear", False),
+        ("runc 1.3.2", "quadratic", True),
+        ("runc v1.3.6", "quadratic", True),
+        ("runc 1.4.0-rc.1", "quadratic", True),
+        ("runc 1.5.1", "quadratic", True),
+        ("runc 1.1.5+ds1-1+deb12u1", "linear", False),
+        ("runc 1.3.3-0ubuntu1~24.04.3", "quadratic", True),
+        ("runc=1.3.6", "quadratic", True),
+        ("runc 1.4", "quadratic", True),
+        ("crun 1.21", "linear", True),
+        ("crun 1.22", "linear", True),
+        ("crun 1.23", "quadratic", True),
+        ("crun 1.23.1-2.el9_6", "quadratic", True),
+        ("crun 1.8.1-1+deb12u1", "linear", True),
+        ("youki 0.5.6", "linear", False),
+        ("youki 0.5.7", "quadratic", True),
+        ("runsc", "linear", False),
+        ("gvisor", "linear", False),
+        ("sysbox", "linear", False),
+        ("kata 3.2", "none", False),
+        ("linear", "linear", False),
+        ("quadratic", "quadratic", True),
+    ],
+)
+def test_formula_and_rounding_follow_from_name_and_version(text: str, formula: str, rounds: bool) -> None:
+    found = runtime.parse(text)
+    assert (found.formula, found.rounds_quota) == (formula, rounds)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("runc", "'runc' needs a version, as in 'runc 1.3.2'"),
+        ("runc 1.3", "runc 1.3 holds both formulas (1.3.2 is the first quadratic one): give the full version"),
+        ("runc 1", "runc 1 holds both formulas (1.3.2 is the first quadratic one): give the full version"),
+        ("runc abc", "'abc' is not a version of runc, such as 1.3.2"),
+        (
+            "rnuc 1.3.6",
+            "'rnuc' is not a runtime cgaudit knows (runc, crun, youki, runsc, sysbox-runc, kata, linear, quadratic)",
+        ),
+        ("", "'' is not a runtime; write its name and version as in 'runc 1.3.6', or linear or quadratic"),
+        (
+            "runc 1.3.6 x",
+            "'runc 1.3.6 x' is not a runtime; write its name and version as in 'runc 1.3.6', or linear or quadratic",
+        ),
+    ],
+)
+def test_what_does_not_decide_the_formula_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        runtime.parse(text)
+    assert str(caught.value) == message
+
+
+def test_containerd_does_not_decide_it() -> None:
+    with pytest.raises(UsageError, match="containerd's or CRI-O's version does not decide it: name the runtime"):
+        runtime.parse("containerd 2.2.0")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("runc 1.1.15", "runc 1.3.2 (quadratic)"),
+        ("crun 1.21", "crun 1.23 (quadratic)"),
+        ("youki 0.5.6", "youki 0.5.7 (quadratic)"),
+        ("runc 1.5.1", "runc 1.5.1 (quadratic)"),
+        ("linear", "quadratic"),
+        ("gvisor", "runsc (linear)"),
+        ("kata", "kata (none)"),
+    ],
+)
+def test_a_new_release_where_there_is_one(text: str, expected: str) -> None:
+    assert str(runtime.upgraded(runtime.parse(text))) == expected
+
+
+@pytest.mark.parametrize(
+    ("handler", "name"),
+    [("crun-old", "crun"), ("kata-qemu", "kata"), ("gvisor", "runsc"), ("runc", "runc"), ("fast", None)],
+)
+def test_a_handlers_name_may_speak_of_its_runtime(handler: str, name: str | None) -> None:
+    assert runtime.named_by(handler) == name

@@ -1,0 +1,114 @@
+"""`--to`: what it means, and what a node is after it."""
+
+from pathlib import Path
+
+import pytest
+
+from kubectl_cgaudit.detect.state import Setup
+from kubectl_cgaudit.errors import UsageError
+from kubectl_cgaudit.judge import scenario
+from tests.support import cluster, compared, container, node, pod
+
+
+def then(to: str, rules: str, handler: str | None = None) -> Setup:
+    spec = {"runtimeClassName": handler} if handler else {}
+    objects = cluster(node(), pod("p", container("c", "1"), **spec))
+    return compared(objects, rules, to)[0].cases[0].then
+
+
+V1_OLD = "- {cgroup: v1, runtimes: {default: runc 1.1.5}}"
+
+
+@pytest.mark.parametrize(
+    ("to", "cgroup", "runtime", "kubelet"),
+    [
+        ("v2", "v2", "runc 1.1.5 (linear)", "1.33.13"),
+        ("runtime", "v1", "runc 1.3.2 (quadratic)", "1.33.13"),
+        ("v2+runtime", "v2", "runc 1.3.2 (quadratic)", "1.33.13"),
+        ("v2,runtime", "v2", "runc 1.3.2 (quadratic)", "1.33.13"),
+        ("kubelet=1.35", "v1", "runc 1.1.5 (linear)", "1.35.0"),
+        ("runc=1.3.6", "v1", "runc 1.3.6 (quadratic)", "1.33.13"),
+        ("runc=1.2.9,v2,kubelet=1.36.1", "v2", "runc 1.2.9 (linear)", "1.36.1"),
+        ("crun=1.28", "v1", "runc 1.1.5 (linear)", "1.33.13"),
+    ],
+)
+def test_each_target_starts_from_what_the_node_is(to: str, cgroup: str, runtime: str, kubelet: str) -> None:
+    setup = then(to, V1_OLD)
+    assert (setup.cgroup, str(setup.runtime("default")), str(setup.kubelet_version)) == (cgroup, runtime, kubelet)
+
+
+def test_a_runtime_target_leaves_other_runtimes_alone() -> None:
+    rules = "- {cgroup: v2, runtimes: {default: runc 1.1.5, crun: crun 1.21, kata: kata, odd: linear}}"
+    after = dict(then("runc=1.3.6", rules).runtimes)
+    assert {handler: str(run) for handler, run in after.items()} == {
+        "default": "runc 1.3.6 (quadratic)",
+        "crun": "crun 1.21 (linear)",
+        "kata": "kata (none)",
+        "odd": "runc 1.3.6 (quadratic)",
+    }
+
+
+def test_of_an_unknown_runtime_the_handlers_name_decides() -> None:
+    objects = cluster(node(), pod("p", container("c", "1"), runtimeClassName="crun-old"), pod("q", container("c", "1")))
+    (comparison,) = compared(objects, "- {cgroup: v2}", "runc=1.3.6")
+    after = [{handler: str(run) for handler, run in case.then.runtimes} for case in comparison.cases]
+    assert after == [
+        {"crun-old": "linear", "default": "runc 1.3.6 (quadratic)"},
+        {"crun-old": "quadratic", "default": "runc 1.3.6 (quadratic)"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("now", "after"),
+    [("", (100, 100)), ("system_slice: 512, ", (20, 100)), ("system_slice: 1024, ", (100, 100))],
+)
+def test_on_the_way_to_v2_a_set_value_follows_the_kubelets_formula(now: str, after: tuple[int, int]) -> None:
+    setup = then("v2", f"- {{cgroup: v1, {now}root: {{docker: 1024}}, runtimes: {{default: linear}}}}")
+    assert (setup.system_slice, dict(setup.root)["docker"]) == after
+
+
+def test_a_target_file_says_only_what_changes(tmp_path: Path) -> None:
+    target = tmp_path / "after.yaml"
+    target.write_text(
+        "- {match: {name: n*}, cgroup: v2, system_slice: 39, kubelet: 1.36.2, runtimes: {default: runc 1.3.6}}\n"
+    )
+    rules = "- {cgroup: v1, driver: cgroupfs, runtimes: {default: runc 1.1.5, crun: crun 1.21}}"
+    setup = then(str(target), rules)
+    assert (setup.cgroup, setup.driver, setup.system_slice, str(setup.kubelet_version)) == (
+        "v2",
+        "cgroupfs",
+        39,
+        "1.36.2",
+    )
+    assert [str(run) for _, run in setup.runtimes] == ["crun 1.21 (linear)", "runc 1.3.6 (quadratic)"]
+
+
+def test_a_rollback_to_v1_is_a_target_file_too(tmp_path: Path) -> None:
+    target = tmp_path / "after.yaml"
+    target.write_text("- cgroup: v1\n")
+    setup = then(str(target), "- {cgroup: v2, system_slice: 20, runtimes: {default: linear}}")
+    assert (setup.cgroup, setup.system_slice) == ("v1", 500)
+
+
+@pytest.mark.parametrize(
+    ("to", "message"),
+    [
+        ("", "--to is empty; write "),
+        ("bananas", "--to: 'bananas' is neither a target nor a file; write "),
+        ("v2,bananas", "--to: 'bananas' is not a target; write "),
+        ("runc=", "--to: 'runc=' is not a target; write "),
+        ("runc=1.3", "--to: runc 1.3 holds both formulas (1.3.2 is the first quadratic one): give the full version"),
+        ("kubelet=new", "--to: 'kubelet=new' is not a target; write "),
+        ("containerd=2.2", "--to: 'containerd=2.2' is not a target; write "),
+    ],
+)
+def test_anything_else_is_refused(to: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        scenario.parse(to)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_scenario_describes_itself() -> None:
+    assert scenario.parse("v2,runc=1.3.6,kubelet=1.35").describe() == (
+        "every node on cgroup v2, every runc at 1.3.6 (quadratic), every kubelet at 1.35.0"
+    )

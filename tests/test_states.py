@@ -1,0 +1,149 @@
+"""The states file: what rules say, which wins, and what is refused."""
+
+import pytest
+
+from kubectl_cgaudit.detect import reading, states
+from kubectl_cgaudit.detect.state import State, setups
+from kubectl_cgaudit.errors import UsageError
+from tests.support import cluster, node
+
+
+def state(rules: str, **of_node: object) -> State:
+    (each,) = cluster(node(**of_node)).nodes  # type: ignore[arg-type]
+    return states.apply(states.parse(rules, "s.yaml"), each, reading.read(each))
+
+
+def test_the_documented_rule_is_read_as_it_says() -> None:
+    found = state(
+        "- {match: {name: worker-*}, cgroup: v2, driver: systemd, kubelet: linear, system_slice: 20,\n"
+        "   runtimes: {default: runc 1.3.6, crun-old: crun 1.21, odd: linear}, root: {docker: 100}}",
+        name="worker-1",
+    )
+    assert (found.cgroup, found.driver, found.kubelet_formula, found.system_slice) == ("v2", "systemd", "linear", 20)
+    assert [(handler, str(run)) for handler, run in found.runtimes] == [
+        ("crun-old", "crun 1.21 (linear)"),
+        ("default", "runc 1.3.6 (quadratic)"),
+        ("odd", "linear"),
+    ]
+    assert found.root == (("docker", 100),)
+    assert found.basis_of("cgroup").confidence == "assumed"
+    assert found.basis_of("cgroup").source == "s.yaml rule 1"
+
+
+def test_later_rules_win_key_by_key() -> None:
+    found = state(
+        "- {cgroup: v1, runtimes: {default: runc 1.1.5, crun: crun 1.21}}\n"
+        "- {match: {labels: {pool: blue}}, cgroup: v2, runtimes: {default: runc 1.3.6}}",
+        labels={"pool": "blue"},
+    )
+    assert found.cgroup == "v2"
+    assert [str(run) for _, run in found.runtimes] == ["crun 1.21 (linear)", "runc 1.3.6 (quadratic)"]
+    assert found.basis_of("runtime:crun").source == "s.yaml rule 1"
+    assert found.basis_of("runtime:default").source == "s.yaml rule 2"
+
+
+@pytest.mark.parametrize("match", ["{name: other-*}", "{labels: {pool: red}}", "{name: n1, labels: {pool: red}}"])
+def test_a_rule_that_does_not_match_says_nothing(match: str) -> None:
+    found = state(f"- {{match: {match}, cgroup: v2}}", labels={"pool": "blue"})
+    assert found.cgroup is None
+    assert found.basis_of("cgroup").confidence == "unknown"
+
+
+def test_a_version_keeps_its_last_zero() -> None:
+    assert state("- {kubelet: 1.30}").kubelet_version == (1, 30, 0)
+    found = state("- {runtimes: {default: crun 1.20}}").runtime("default")
+    assert str(found) == "crun 1.20 (linear)"
+
+
+def test_unknown_stays_unknown_and_is_every_possibility() -> None:
+    (each,) = cluster(node()).nodes
+    cases = setups(reading.read(each), ["default"])
+    assert [when for when, _ in cases] == [
+        "cgroup v1, linear runtime",
+        "cgroup v1, quadratic runtime",
+        "cgroup v2, linear runtime",
+        "cgroup v2, quadratic runtime",
+    ]
+    assert [setup.system_slice for _, setup in cases] == [1024, 1024, 100, 100]
+
+
+def test_a_handler_that_no_pod_uses_is_no_question() -> None:
+    found = state("- {cgroup: v2, runtimes: {default: runc 1.3.6}}")
+    assert [when for when, _ in setups(found, ["default"])] == [""]
+    assert [when for when, _ in setups(found, ["default", "crun"])] == ["linear runtime", "quadratic runtime"]
+
+
+def test_a_new_kubelet_only_hints_at_v2() -> None:
+    found = state("- {driver: systemd}", kubelet="v1.36.2")
+    assert found.cgroup is None
+    assert found.hints == ("kubelet 1.36.2 refuses cgroup v1 unless failCgroupV1 is false: probably v2",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cgroup: v2", "s.yaml must be a list of rules, such as: - {match: {name: worker-*}, cgroup: v2}"),
+        ("[]", "s.yaml must be a list of rules, such as: - {match: {name: worker-*}, cgroup: v2}"),
+        ("- {cgruop: v2}", "s.yaml rule 1: there is no key 'cgruop'; did you mean cgroup?"),
+        ("- {cgroup: v3}", "s.yaml rule 1: cgroup: 'v3' is not one of v1, v2"),
+        ("- {cgroup: v1}\n- {driver: sytemd}", "s.yaml rule 2: driver: 'sytemd' is not one of systemd, cgroupfs"),
+        ("- {match: {nam: x}, cgroup: v1}", "s.yaml rule 1: match: there is no key 'nam'; did you mean name?"),
+        (
+            "- {match: {}, cgroup: v1}",
+            "s.yaml rule 1: match is empty; give it a name or labels, or leave it out to match every node",
+        ),
+        (
+            "- {match: {name: a}}",
+            "s.yaml rule 1 says nothing of its nodes; add one of cgroup, driver, kubelet, system_slice, runtimes, root",
+        ),
+        ("- 5", "s.yaml rule 1 must hold match, cgroup, driver, kubelet, system_slice, runtimes, root, not '5'"),
+        (
+            "- {kubelet: fast}",
+            "s.yaml rule 1: kubelet: 'fast' is neither linear, quadratic nor a version such as 1.35.2",
+        ),
+        (
+            "- {cgroup: v2, system_slice: -1}",
+            "s.yaml rule 1: system_slice: '-1' is neither shares (2..262144, cgroup v1) nor a weight (1..10000, v2)",
+        ),
+        ("- {runtimes: runc}", "s.yaml rule 1: runtimes must be a mapping of names to values, not 'runc'"),
+        ("- {runtimes: {default: [a]}}", "s.yaml rule 1: runtimes: default must be a single value, not ['a']"),
+        (
+            "- {runtimes: {default: runc 1.3}}",
+            "s.yaml rule 1: runtimes: default: runc 1.3 holds both formulas (1.3.2 is the first quadratic one): give the full version",
+        ),
+        ("- {root: {system.slice: 5}}", "s.yaml rule 1: root: system.slice has a key of its own: write system_slice"),
+        (
+            "- {root: {kubepods.slice: 5}}",
+            "s.yaml rule 1: root: 'kubepods.slice' is not a top-level cgroup beside kubepods, such as docker or user.slice",
+        ),
+        ("- {cgroup: [v2}", "s.yaml is not valid YAML at line 1: expected ',' or ']', but got '}'"),
+    ],
+)
+def test_a_typo_is_named(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        states.parse(text, "s.yaml")
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (
+            "- {system_slice: 20}",
+            "s.yaml rule 1: system_slice is given for node n1 but not its cgroup version, and without it the unit "
+            "(shares on v1, weight on v2) is open: add cgroup: v1 or v2",
+        ),
+        (
+            "- {cgroup: v2, system_slice: 10001}",
+            "s.yaml rule 1: system_slice: 10001 is no weight (1..10000) for the v2 node n1",
+        ),
+        (
+            "- {cgroup: v1, root: {docker: 1}}",
+            "s.yaml rule 1: root: docker: 1 is no shares (2..262144) for the v1 node n1",
+        ),
+    ],
+)
+def test_a_value_without_a_sensible_unit_is_refused(rule: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        state(rule)
+    assert str(caught.value) == message

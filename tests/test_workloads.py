@@ -1,0 +1,169 @@
+"""What is said of workloads: effects, and that an open question is never a pass."""
+
+import pytest
+
+from kubectl_cgaudit.judge.audit import Audit
+from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod, recorded_audit
+
+TWO = pod("p", container("app", "200m"), container("sidecar", "20m"))
+ONE = pod("p", container("app", "200m"))
+
+
+def effects(result: Audit) -> tuple[str, ...]:
+    (workload,) = result.workloads
+    return workload.effects
+
+
+@pytest.mark.parametrize(
+    ("pod_", "rules", "to", "expected"),
+    [
+        (ONE, V1, "v2", ("loses", "nominal")),
+        (ONE, V1, "runtime", ()),
+        (ONE, V2_LINEAR, "runtime", ("nominal",)),
+        (TWO, V2_LINEAR, "runtime", ("moves", "nominal")),
+        (TWO, V2_QUADRATIC, "v2+runtime", ()),
+        (TWO, V2_LINEAR, "runc=1.2.9", ()),
+        (TWO, V1, "v2+runtime", ("loses", "moves", "nominal")),
+        (pod("p", container("a"), qos="BestEffort"), V1, "v2", ("loses", "nominal")),
+    ],
+)
+def test_each_migration_does_what_it_does(
+    pod_: dict[str, object], rules: str, to: str, expected: tuple[str, ...]
+) -> None:
+    assert effects(audited(cluster(node(), pod_), rules, to)) == expected
+
+
+@pytest.mark.parametrize(
+    ("pod_", "rules", "to", "expected"),
+    [
+        (ONE, "", "v2", ("unknown", "nominal")),
+        (TWO, "- {cgroup: v2}", "runtime", ("unknown", "nominal")),
+        # A lone container has no siblings: whatever the formula, no CPU moves.
+        (ONE, "- {cgroup: v2}", "runtime", ("nominal",)),
+        (ONE, "- {cgroup: v2}", "v2", ()),
+    ],
+)
+def test_an_open_question_is_unknown_unless_it_cannot_matter(
+    pod_: dict[str, object], rules: str, to: str, expected: tuple[str, ...]
+) -> None:
+    assert effects(audited(cluster(node(), pod_), rules, to)) == expected
+
+
+def test_pods_on_nodes_that_were_not_read_are_unknown_and_a_gap() -> None:
+    result = audited(cluster(node(), pod("p", container("c", "1"), on="gone")), V2_LINEAR)
+    (workload,) = result.workloads
+    assert (workload.effects, workload.pod_count, workload.unpredicted_pods) == (("unknown",), 0, 1)
+    (gap,) = result.coverage.gaps
+    assert (gap.what, gap.why) == ("node gone", "1 pods run there, but the Node is not among what was read")
+    assert not result.coverage.complete
+    assert result.verdict.sentence == (
+        "For 1 workload it cannot be said, because what their nodes run is not known. "
+        "The audit is incomplete: what could not be read is listed under coverage."
+    )
+
+
+def test_windows_virtual_and_homeless_are_set_apart_counted_and_named() -> None:
+    windows = node("win", labels={"kubernetes.io/os": "windows"})
+    virtual = node("aci", labels={"type": "virtual-kubelet"})
+    result = audited(
+        cluster(
+            node(),
+            windows,
+            virtual,
+            pod("w", container("c", "1"), on="win"),
+            pod("v", container("c", "1"), on="aci"),
+            pod("h", container("c", "1"), on=None, phase="Pending"),
+            pod("done", container("c", "1"), phase="Succeeded"),
+            ONE,
+        ),
+        V2_QUADRATIC,
+    )
+    coverage = result.coverage
+    assert (coverage.windows_nodes, coverage.virtual_nodes, coverage.pods_without_node) == (
+        ("win",),
+        ("aci",),
+        ("default/h",),
+    )
+    assert (coverage.pods_on_windows_nodes, coverage.pods_on_virtual_nodes, coverage.pods_finished) == (1, 1, 1)
+    assert (coverage.nodes_read, coverage.nodes_audited, coverage.pods_audited) == (3, 1, 1)
+    assert [workload.name for workload in result.workloads] == ["p"]
+    assert coverage.complete
+
+
+@pytest.mark.parametrize(
+    ("rules", "to", "sentence"),
+    [
+        (V2_QUADRATIC, "v2+runtime", "Not affected: nothing changes for any of the 1 workloads."),
+        (
+            V2_LINEAR,
+            "runtime",
+            "Not affected: no workload's CPU share changes. Of 1 workloads 1 carry another number in cpu.weight, "
+            "which decides nothing.",
+        ),
+        (
+            V1,
+            "v2",
+            "1 of 1 workloads lose CPU priority against system processes; worst is default/p, -60% on n1.",
+        ),
+        ("", "v2", "For 1 workload it cannot be said, because what their nodes run is not known."),
+    ],
+)
+def test_the_verdict_answers_are_we_affected(rules: str, to: str, sentence: str) -> None:
+    assert audited(cluster(node(), ONE), rules, to).verdict.sentence == sentence
+
+
+def test_the_recorded_clusters_workloads() -> None:
+    result = recorded_audit()
+    assert {workload.title: workload.effects for workload in result.workloads} == {
+        "shop/checkout": ("loses", "moves", "nominal"),
+        "data/postgres": ("loses", "nominal"),
+        "shop/payments": ("loses", "moves", "nominal"),
+        "kube-system/kube-proxy": ("loses", "nominal"),
+        "platform/node-exporter": ("loses", "moves", "nominal"),
+        "edge/canary-gateway": ("moves", "nominal"),
+        "edge/legacy-gateway": ("moves", "nominal"),
+        "platform/log-shipper": ("gains", "nominal"),
+        "shop/cart": ("gains", "nominal"),
+        "data/redis": ("nominal",),
+        "batch/index-rebuild": ("nominal",),
+        "shop/frontend": ("nominal",),
+        "edge/gateway": (),
+        "platform/build-farm": (),
+        "platform/debug-shell": (),
+    }
+    checkout = result.workloads[0]
+    assert checkout.against_system is not None
+    assert (checkout.against_system.node, round(checkout.against_system.change, 3)) == ("worker-c", -0.617)
+    (on_c,) = [each for each in checkout.pods if each.node == "worker-c"]
+    case = on_c.containers[0].cases[0]
+    assert (case.before.value, case.before.nominal_ratio, case.after.value, case.after.nominal_ratio) == (
+        1024,
+        1.0,
+        100,
+        1.0,
+    )
+
+
+def test_equal_pods_differ_in_nominal_weight_but_not_as_pods() -> None:
+    """facts section 2: a runtime's formula changes container weights only."""
+    workloads = {workload.title: workload for workload in recorded_audit().workloads}
+    gateway, legacy = workloads["edge/gateway"].pods[0], workloads["edge/legacy-gateway"].pods[0]
+    assert [c.cases[0].before.value for c in gateway.containers] == [40, 11]
+    assert [c.cases[0].before.value for c in legacy.containers] == [12, 2]
+    assert gateway.cases[0].before == legacy.cases[0].before
+    assert legacy.cases[0].before == legacy.cases[0].after
+
+
+def test_the_recorded_nodes_pods_against_system_processes() -> None:
+    numbers = {
+        each.name: [
+            (moment.kubepods, moment.system_slice, round(moment.pods_per_system, 2), round(moment.pods_share, 3))
+            for moment in (each.cases[0].before, each.cases[0].after)
+        ]
+        for each in recorded_audit().nodes
+    }
+    assert numbers == {
+        "worker-a": [(145, 100, 1.45, 0.592), (145, 100, 1.45, 0.592)],
+        "worker-b": [(133, 20, 6.65, 0.869), (133, 20, 6.65, 0.869)],
+        "worker-c": [(3788, 1024, 3.7, 0.787), (145, 100, 1.45, 0.592)],
+    }
