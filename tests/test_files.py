@@ -86,7 +86,10 @@ SAVE = "save it with: kubectl get nodes,pods -A -o json"
         (b"hello", "FILE holds no Kubernetes object (there is no kind in it); " + SAVE),
         (b'{"kind": "List", "items": [', "FILE is not valid JSON: Input data was truncated; " + SAVE),
         (b'{"a": 1}', "FILE holds no Kubernetes object (there is no kind in it); " + SAVE),
-        (b'{"kind": "List"} garbage', "FILE is not valid JSON: JSON is malformed: trailing characters (byte 18); " + SAVE),
+        (
+            b'{"kind": "List"} garbage',
+            "FILE is not valid JSON: JSON is malformed: trailing characters (byte 18); " + SAVE,
+        ),
         (b"[1, 2]", "FILE holds no Kubernetes object; " + SAVE),
         (b"a: [b", "FILE is neither JSON nor YAML at line 2; " + SAVE),
         (b"\x00\x01\x02", "FILE is neither JSON nor YAML; " + SAVE),

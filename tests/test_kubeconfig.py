@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 from kubernetes.config import incluster_config
-from vcr_support import kubeconfig, serve
 
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose, configure, in_cluster
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import ClusterError
+from tests.vcr_support import kubeconfig, serve
 
 NEXT = "give --kubeconfig FILE, set KUBECONFIG, or audit saved objects with -f FILE"
 LOG_IN = "log in again, or correct the kubeconfig"

@@ -5,7 +5,15 @@ import time
 from pathlib import Path
 
 import pytest
-from vcr_support import (
+
+from kubectl_cgaudit import __version__
+from kubectl_cgaudit.collect import live, transport
+from kubectl_cgaudit.collect.assemble import Assembly
+from kubectl_cgaudit.collect.live import Connection
+from kubectl_cgaudit.collect.model import Cluster, Gap, Owner
+from kubectl_cgaudit.collect.transport import Api
+from kubectl_cgaudit.errors import ClusterError, InputError, UsageError
+from tests.vcr_support import (
     RECORDED,
     a_list,
     a_node,
@@ -20,14 +28,6 @@ from vcr_support import (
     small_cluster,
     write_cassette,
 )
-
-from kubectl_cgaudit import __version__
-from kubectl_cgaudit.collect import live, transport
-from kubectl_cgaudit.collect.assemble import Assembly
-from kubectl_cgaudit.collect.live import Connection
-from kubectl_cgaudit.collect.model import Cluster, Gap, Owner
-from kubectl_cgaudit.collect.transport import Api
-from kubectl_cgaudit.errors import ClusterError, InputError, UsageError
 
 EXPIRED = "the list expired while it was read (410) and was continued from a newer state, so it mixes two moments"
 OWNER_NOTES = (

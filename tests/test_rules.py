@@ -131,7 +131,7 @@ def test_204_numbers_of_the_measured_example() -> None:
     )
     assert finding.remedy == (
         "To keep app : sidecar near 8 : 1, lower sidecar's request from 20m to 10m (weight 4), which frees 10m a pod to "
-        "schedule; or raise app's from 200m to 384m (weight 48), which costs 184m a pod."
+        "schedule; or raise app's from 200m to 380m (weight 48), which costs 180m a pod."
     )
     assert quadratic(milli_to_shares(10)) == 4
 
@@ -145,9 +145,11 @@ def test_204_names_a_request_for_every_container_that_gains() -> None:
     )
 
 
-@pytest.mark.parametrize(("weight", "milli"), [(1, 1), (10.26, 48), (35, 250), (100, 999), (10000, 255_999)])
-def test_the_request_nearest_to_a_weight(weight: float, milli: int) -> None:
-    assert request_for(weight, "quadratic") == milli
+@pytest.mark.parametrize(("wanted", "weight"), [(1, 1), (10.26, 10), (35, 35), (99.6, 100), (10000, 10000)])
+def test_the_least_request_nearest_to_a_weight(wanted: float, weight: int) -> None:
+    milli = request_for(wanted, "quadratic")
+    assert quadratic(milli_to_shares(milli)) == weight
+    assert weight == 1 or quadratic(milli_to_shares(milli - 1)) == weight - 1
 
 
 @pytest.mark.parametrize(

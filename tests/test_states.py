@@ -109,7 +109,8 @@ def test_a_new_kubelet_only_hints_at_v2() -> None:
         ("- {runtimes: {default: [a]}}", "s.yaml rule 1: runtimes: default must be a single value, not ['a']"),
         (
             "- {runtimes: {default: runc 1.3}}",
-            "s.yaml rule 1: runtimes: default: runc 1.3 holds both formulas (1.3.2 is the first quadratic one): give the full version",
+            "s.yaml rule 1: runtimes: default: runc 1.3 holds both formulas (1.3.2 is the first quadratic one): "
+            "give the full version",
         ),
         ("- {root: {system.slice: 5}}", "s.yaml rule 1: root: system.slice has a key of its own: write system_slice"),
         (

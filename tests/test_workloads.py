@@ -103,7 +103,7 @@ def test_windows_virtual_and_homeless_are_set_apart_counted_and_named() -> None:
         (
             V1,
             "v2",
-            "1 of 1 workloads lose CPU priority against system processes; worst is default/p, -60% on n1.",
+            "1 of 1 workloads lose CPU priority against system processes; worst is default/p, -61% on n1.",
         ),
         ("", "v2", "For 1 workload it cannot be said, because what their nodes run is not known."),
     ],

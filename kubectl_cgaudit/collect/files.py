@@ -72,19 +72,31 @@ def _bytes(path: str, source: str) -> bytes:
     return data
 
 
-def _documents(data: bytes, source: str) -> Iterator[msgspec.Raw]:
+def _documents(data: bytes, source: str) -> Iterator[tuple[bytes, _Object]]:
     """The JSON documents of a file; several may follow one another, as `cat a.json b.json` writes them."""
     while data.strip():
+        document, data = data, b""
         try:
-            yield msgspec.json.decode(data, type=msgspec.Raw)
-            return
+            whole = msgspec.json.decode(document, type=_Object)
+        except msgspec.ValidationError:
+            raise InputError(f"{source} holds no Kubernetes object; {_SAVE}") from None
         except msgspec.DecodeError as error:
-            found = _TRAILING.search(str(error))
-            if not found:
+            end = _end_of_first(document, str(error))
+            if end is None:
                 raise InputError(f"{source} is not valid JSON: {error}; {_SAVE}") from None
-            end = int(found[1])
-        yield msgspec.Raw(data[:end])
-        data = data[end:]
+            document, data = document[:end], document[end:]
+            whole = msgspec.json.decode(document, type=_Object)
+        yield document, whole
+
+
+def _end_of_first(data: bytes, error: str) -> int | None:
+    """Where a second object begins, if that is all the decoder complains about."""
+    found = _TRAILING.search(error)
+    if not found:
+        return None
+    # Releases of the decoder count the byte from 0 or from 1.
+    places = (int(found[1]) - 1, int(found[1]))
+    return next((place for place in places if data[place : place + 1] == b"{"), None)
 
 
 def _decode_json(raw: Any, type_: type[Any]) -> Any:
@@ -92,13 +104,7 @@ def _decode_json(raw: Any, type_: type[Any]) -> Any:
 
 
 def _add_json(data: bytes, source: str, assembly: Assembly) -> None:
-    for document in _documents(data, source):
-        try:
-            whole = msgspec.json.decode(document, type=_Object)
-        except msgspec.ValidationError:
-            raise InputError(f"{source} holds no Kubernetes object; {_SAVE}") from None
-        except msgspec.DecodeError as error:
-            raise InputError(f"{source} is not valid JSON: {error}; {_SAVE}") from None
+    for document, whole in _documents(data, source):
         if not whole.kind:
             raise InputError(f"{source} holds no Kubernetes object (there is no kind in it); {_SAVE}")
         if whole.items is None:

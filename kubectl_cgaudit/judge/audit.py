@@ -5,7 +5,7 @@ Its version is `SCHEMA_VERSION`; fields are only added within a major version.
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
 SCHEMA_VERSION = "1.0"
 
@@ -248,12 +248,12 @@ class Verdict(_Record, frozen=True):
 class Audit(_Record, frozen=True):
     """The whole audit."""
 
+    schema_version: str
+    tool_version: str
+    generated_at: Annotated[str | None, Meta(description="RFC 3339; null without SOURCE_DATE_EPOCH")]
     scenario: ScenarioRecord
     verdict: Verdict
     coverage: Coverage
     nodes: tuple[NodeAudit, ...]
     workloads: tuple[WorkloadAudit, ...]
     findings: tuple[Finding, ...]
-    tool_version: str
-    schema_version: str = SCHEMA_VERSION
-    generated_at: Annotated[str | None, Meta(description="RFC 3339; only with SOURCE_DATE_EPOCH")] = field(default=None)

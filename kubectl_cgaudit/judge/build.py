@@ -6,7 +6,7 @@ from kubectl_cgaudit import __version__
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.judge import nodes, workloads
-from kubectl_cgaudit.judge.audit import SEVERITIES, Audit, Coverage, Finding, ScenarioRecord
+from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, SEVERITIES, Audit, Coverage, Finding, ScenarioRecord
 from kubectl_cgaudit.judge.compare import Comparison, compare
 from kubectl_cgaudit.judge.coverage import cover
 from kubectl_cgaudit.judge.rules import coverage as coverage_rule
@@ -43,6 +43,9 @@ def audit(
     judged = workloads.judge(cluster, comparisons, thresholds)
     findings = tuple(sorted(_findings(context, coverage), key=_order))
     return Audit(
+        schema_version=SCHEMA_VERSION,
+        tool_version=__version__,
+        generated_at=generated_at,
         scenario=ScenarioRecord(
             scenario.to, scenario.describe(), _numbers(thresholds), tuple(_assumptions(comparisons))
         ),
@@ -51,8 +54,6 @@ def audit(
         nodes=tuple(nodes.judge(comparison) for comparison in comparisons),
         workloads=judged,
         findings=findings,
-        tool_version=__version__,
-        generated_at=generated_at,
     )
 
 

@@ -24,11 +24,14 @@ def render(comparison: Comparison, pod: Pod, handler: str) -> str:
     for case in comparison.cases:
         if case.when:
             lines += ["", f"IF {case.when.upper()}"]
-        moments = [("NOW", case.now, case.before), ("AFTER", case.then, case.after)]
-        for word, setup, tree in moments if case.now != case.then else [("NOW, AND NOTHING CHANGES", *moments[0][1:])]:
-            lines += ["", f"{word}: {_setup(setup, handler)}", *_moment(comparison, tree, index, setup, handler)]
-        if case.now != case.then:
-            lines += ["", "TOGETHER", *_together(case, index)]
+        now = list(_moment(comparison, case.before, index, case.now, handler))
+        then = list(_moment(comparison, case.after, index, case.then, handler))
+        if now == then:
+            lines += ["", f"NOW, AND NOTHING CHANGES: {_setup(case.now, handler)}", *now]
+            continue
+        lines += ["", f"NOW: {_setup(case.now, handler)}", *now]
+        lines += ["", f"AFTER: {_setup(case.then, handler)}", *then]
+        lines += ["", "TOGETHER", *_together(case, index)]
     return "\n".join(visible(line) for line in lines) + "\n"
 
 

@@ -27,7 +27,7 @@ from kubectl_cgaudit.report.words import (
 _WIDTH = 80
 _WIDE = 160
 _MOST_ROWS = 25
-_NAME = 30
+_NAME = 28
 _MOST_NODES = 15
 HOW_TO_READ = (
     "A container competes only inside its pod, and pods carry the kubelet's weight: a new runc or crun changes no pod's CPU, "
@@ -155,8 +155,8 @@ def _workloads(workloads: Sequence[WorkloadAudit], *, wide: bool) -> str:
         ]
         rows = [_wide_row(workload) for workload in shown]
     else:
-        headers = ["WORKLOAD", "PODS", "EFFECT", "AGAINST SYSTEM", "INSIDE POD"]
-        rows = [_row(workload) for workload in shown]
+        headers = ["WORKLOAD", "PODS", "EFFECT", "VS SYSTEM", "INSIDE POD"]
+        rows = _narrow([_row(workload) for workload in shown], headers)
     hidden = len(workloads) - len(shown)
     unchanged = sum(workload.effect == "none" for workload in workloads)
     counts = [f"{counted(unchanged, 'workload')} unchanged"] if unchanged and not wide else []
@@ -185,10 +185,18 @@ def _row(workload: WorkloadAudit) -> list[str]:
     return [
         shorten(_title(workload), _NAME),
         _pods(workload),
-        _effect(workload),
+        shorten(_effect(workload), 16),
         against_system(workload),
-        shorten(visible(inside_pod(workload.inside_pod)), 20),
+        visible(inside_pod(workload.inside_pod)),
     ]
+
+
+def _narrow(rows: list[list[str]], headers: Sequence[str]) -> list[list[str]]:
+    """The rows with their last column cut to what the others leave of the width."""
+    others = [max([len(header), *(len(row[column]) for row in rows)]) for column, header in enumerate(headers[:-1])]
+    # tabulate puts two blanks between columns, and two more before a header.
+    left = _WIDTH - sum(others) - 4 * len(others)
+    return [[*row[:-1], shorten(row[-1], max(left, len(headers[-1])))] for row in rows]
 
 
 def _wide_row(workload: WorkloadAudit) -> list[str]:

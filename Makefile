@@ -1,0 +1,45 @@
+# make demo and make test do everything on a fresh machine: environment, install, run.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RECORDED := -f tests/golden/nodes.json -f tests/golden/pods.json -f tests/golden/workloads.json \
+	-f tests/golden/runtimeclasses.json --states tests/golden/states.yaml
+
+.PHONY: help demo test lint bench reports schema clean
+
+help:
+	@echo "make demo     audit the recorded cluster: table here, HTML and Markdown in reports/"
+	@echo "make test     all tests, with coverage"
+	@echo "make lint     ruff and mypy --strict"
+	@echo "make bench    nothing to time yet"
+	@echo "make schema   write the JSON Schema anew after a change of the audit's types"
+
+$(VENV)/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo "Python 3.10 or newer is needed: make PYTHON=/path/to/python3 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo reports: $(VENV)/ready
+	@mkdir -p reports
+	$(BIN)/kubectl-cgaudit $(RECORDED) -o table \
+		-o html=reports/recorded-cluster.html -o markdown=reports/recorded-cluster.md
+
+test: $(VENV)/ready
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/ready
+	@echo "There is nothing to time yet."
+
+schema: $(VENV)/ready
+	$(BIN)/python -c 'from kubectl_cgaudit.report import schema; print(schema.text(), end="")' \
+		> kubectl_cgaudit/report/audit.schema.json
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .coverage *.egg-info

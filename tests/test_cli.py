@@ -1,0 +1,456 @@
+"""The command line as a user meets it: flags, exit codes, errors, files."""
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.report import schema
+from tests.support import GOLDEN, RECORDED_FLAGS, STATES, container, node, pod
+
+
+def listed(*objects: dict[str, object]) -> str:
+    return json.dumps({"kind": "List", "items": list(objects)})
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.json"
+    path.write_text(
+        listed(
+            node(), pod("p", container("app", "1"), labels={"app": "web"}), pod("q", container("c", "1"), namespace="b")
+        )
+    )
+    return path
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "kubectl_cgaudit", *words]
+
+
+def test_help_speaks_of_kubectl_cgaudit() -> None:
+    done = subprocess.run(command("--help"), capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage: kubectl cgaudit [OPTIONS]")
+    assert "kubectl get nodes,pods -A -o json | kubectl cgaudit -f -" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["tree", "explain", "convert"])
+def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([name, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"Usage: kubectl cgaudit {name} [OPTIONS]")
+    assert f"Example: kubectl cgaudit {name} " in text
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == "kubectl cgaudit 0.1.0\n"
+
+
+def test_the_table_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    for flags in (RECORDED_FLAGS, RECORDED_FLAGS[:-2]):
+        assert run(flags) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line for line in lines if len(line) > 80] == []
+        assert any(line.startswith("shop/checkout deploy") for line in lines)
+
+
+def test_the_table_answers_first_and_lists_the_worst_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(RECORDED_FLAGS) == 0
+    text = capsys.readouterr().out
+    assert text.index("5 of 15 workloads lose CPU priority") < text.index("NODE ") < text.index("WORKLOAD ")
+    rows = [line.split()[0] for line in text.splitlines() if " deploy " in line or " sts " in line or " ds " in line]
+    assert rows[:5] == [
+        "shop/checkout",
+        "data/postgres",
+        "shop/payments",
+        "kube-system/kube-proxy",
+        "platform/node-exporter",
+    ]
+    assert "worker-c  v1 -> v2  3.7 : 1 -> 1.45 : 1    79% -> 59%" in text
+    assert "Pods without a node are not predicted: platform/waiting-for-gpu." in text
+
+
+def test_wide_says_in_words_what_a_runtime_does_not_change(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*RECORDED_FLAGS, "-o", "wide"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert (
+        "has weight 12 in the one and 40 in the other, but both pods have weight 14, so neither pod gets more CPU"
+        in text
+    )
+    assert "a new runc or crun changes no pod's CPU, only the split inside it" in text
+    assert (
+        "Thresholds: system-loss 0.1, system-gain 0.1, pod-move 0.05, outweighed 10, outweighed-reserve 5, divisible 5."
+        in text
+    )
+
+
+def test_json_is_what_the_schema_says(capsys: pytest.CaptureFixture[str]) -> None:
+    written = (Path(schema.__file__).parent / "audit.schema.json").read_text()
+    assert written == schema.text(), "run `make schema`"
+    for flags in (RECORDED_FLAGS, RECORDED_FLAGS[:-2]):
+        assert run([*flags, "-o", "json"]) == 0
+        data = json.loads(capsys.readouterr().out)
+        jsonschema.validate(data, json.loads(written), cls=jsonschema.Draft202012Validator)
+        assert [*data][:3] == ["schemaVersion", "toolVersion", "generatedAt"]
+        assert data["schemaVersion"] == "1.0"
+        assert {"scenario", "coverage", "nodes", "workloads", "findings"} <= set(data)
+
+
+def test_the_schema_refuses_what_is_not_an_audit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*RECORDED_FLAGS, "-o", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    data["workloads"][0]["effects"] = ["fine"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(data, json.loads(schema.text()))
+
+
+def test_yaml_holds_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*RECORDED_FLAGS, "-o", "json"]) == 0
+    as_json = json.loads(capsys.readouterr().out)
+    assert run([*RECORDED_FLAGS, "-o", "yaml"]) == 0
+    assert yaml.safe_load(capsys.readouterr().out) == as_json
+
+
+def test_several_formats_in_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = {name: tmp_path / f"audit.{name}" for name in ("json", "yaml", "markdown", "html", "wide", "table")}
+    flags = [word for name, path in outputs.items() for word in ("-o", f"{name}={path}")]
+    assert run([*RECORDED_FLAGS, *flags]) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines() == [f"wrote {name} to {path}" for name, path in outputs.items()]
+    for path in outputs.values():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert path.read_text().count("shop/checkout") or path.read_text().count('"checkout"')
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(path.name for path in outputs.values())
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
+    runs = []
+    for number, seed in enumerate(("1", "2")):
+        paths = [tmp_path / f"{number}.{name}" for name in ("json", "html", "markdown", "table", "wide", "yaml")]
+        flags = [word for path in paths for word in ("-o", f"{path.suffix[1:]}={path}")]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run(command(*RECORDED_FLAGS, *flags), check=True, env=environment, capture_output=True)
+        runs.append([path.read_bytes() for path in paths])
+    assert runs[0] == runs[1]
+
+
+def test_a_date_only_with_source_date_epoch(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795221560")
+    assert run([*RECORDED_FLAGS, "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["generatedAt"] == "2026-11-21T00:39:20Z"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
+    assert run([*RECORDED_FLAGS, "-o", "json"]) == 2
+    assert capsys.readouterr().err == "error: SOURCE_DATE_EPOCH is 'soon', which is no time in seconds\n"
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "behind"])
+def test_flags_count_before_and_behind_a_command(before: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*RECORDED_FLAGS, "tree", "worker-b"] if before else ["tree", "worker-b", *RECORDED_FLAGS]
+    assert run([*words, "-o", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["cgroups"]
+    assert {row["node"] for row in rows} == {"worker-b"}
+    assert [row["now"]["weight"] for row in rows if row["cgroup"] == "/system.slice"] == [20]
+
+
+def test_a_tree_row_of_an_open_node_has_its_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tree", "worker-c", *RECORDED_FLAGS[:-2], "-o", "json", "--to", "v2"]) == 0
+    rows = json.loads(capsys.readouterr().out)["cgroups"]
+    kubepods = next(row for row in rows if row["level"] == "kubepods")
+    assert kubepods["now"] == {
+        "version": None,
+        "shares": 3788,
+        "weight": None,
+        "quota_us": None,
+        "period_us": 100000,
+        "share": None,
+    }
+    assert kubepods["after"]["weight"] == 145
+    assert [(case["when"], case["now"]["weight"]) for case in kubepods["cases"]] == [
+        ("cgroup v1, linear runtime", None),
+        ("cgroup v1, quadratic runtime", None),
+        ("cgroup v2, linear runtime", 145),
+        ("cgroup v2, quadratic runtime", 145),
+    ]
+
+
+def test_tree_draws_every_cgroup(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tree", "node/worker-b", *RECORDED_FLAGS]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["worker-b:", "cgroup", "v2", "VALUE", "CPU", "OF", "NODE", "QUOTA"]
+    assert lines[1].split() == ["system.slice", "weight", "20", "13%"]
+    assert "│  └─ exporter" in "\n".join(lines)
+    assert next(line for line in lines if "exporter" in line and "node" not in line).split()[3:] == [
+        "weight",
+        "1",
+        "->",
+        "weight",
+        "6",
+        "0.7%",
+        "->",
+        "1.4%",
+        "25m",
+        "->",
+        "30m",
+    ]
+
+
+def test_explain_shows_the_arithmetic(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "edge/legacy-gateway-315cc6eec-8cb1d", *RECORDED_FLAGS]) == 0
+    text = capsys.readouterr().out
+    for line in (
+        "allocatable CPU 3700m -> 3700 * 1024 // 1000 = 3788 shares -> 1 + ((3788 - 2) * 9999) // 262142 = weight 145",
+        "kubepods: 145 / (145 + system.slice 100) = 59% of the node",
+        "requests of 8 active Burstable pods 2413m -> 2413 * 1024 // 1000 = 2470 shares",
+        "request envoy 300m + ext-authz 50m = 350m -> 358 shares -> 1 + ((358 - 2) * 9999) // 262142 = weight 14",
+        "envoy: 12 / (12 + ext-authz 2) = 86% of the pod",
+        "L = log2(307) = 8.2621: weight 40",
+        "limit 77m -> quota 7700 us of 100000 us",
+        "limit 77m -> quota 8000 us of 100000 us",
+        "pod: 5.7% -> 5.7% of the node's CPU; 0.139 -> 0.139 times system.slice",
+    ):
+        assert line in text
+
+
+def test_explain_of_what_needs_no_move_says_so_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "-n", "edge", "gateway-8a6b3c5e6-24ef2", *RECORDED_FLAGS]) == 0
+    text = capsys.readouterr().out
+    assert text.count("NOW, AND NOTHING CHANGES") == 1
+    assert "AFTER" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["250m"], {"shares": 256, "linear": 10, "quadratic": 35, "back": 237, "requests": [[233, 258], [250, 258]]}),
+        (
+            ["--shares", "1024"],
+            {"shares": 1024, "linear": 39, "quadratic": 100, "back": 998, "requests": [[976, 1000], [989, 1000]]},
+        ),
+        (["1"], {"shares": 1024, "linear": 39, "quadratic": 100, "back": 998, "requests": [[976, 1000], [989, 1000]]}),
+    ],
+)
+def test_convert(words: list[str], expected: dict[str, object], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["convert", *words, "-o", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    weights = {entry["formula"]: entry for entry in data["weights"]}
+    assert {
+        "shares": data["shares"],
+        "linear": weights["linear"]["weight"],
+        "quadratic": weights["quadratic"]["weight"],
+        "back": data["read_back_shares"],
+        "requests": [entry["requests_milli"] for entry in data["weights"]],
+    } == expected
+
+
+def test_convert_a_weight_back(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["convert", "--weight", "39"]) == 0
+    assert capsys.readouterr().out == (
+        "linear      cpu.weight 39 (0.39 x the default 100): the weight of shares 999..1024, requests 976..1000m\n"
+        "quadratic   cpu.weight 39 (0.39 x the default 100): the weight of shares 295..305, requests 289..298m\n"
+        "inverse     998 shares: what the kubelet and cAdvisor read back from weight 39\n"
+    )
+
+
+def test_namespace_and_selector_choose_what_is_reported_not_what_competes(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["-f", str(small), "-o", "json"]) == 0
+    everything = json.loads(capsys.readouterr().out)
+    for flags in (["-n", "default"], ["-l", "app=web"], ["-l", "app in (web), !x"]):
+        assert run(["-f", str(small), *flags, "-o", "json"]) == 0
+        chosen = json.loads(capsys.readouterr().out)
+        (workload,) = chosen["workloads"]
+        assert workload == next(each for each in everything["workloads"] if each["name"] == "p")
+        assert chosen["coverage"]["filter"] != ""
+    assert run(["-f", str(small), "-n", "b", "-A", "-o", "json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["workloads"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--to", "bananas"], 2, "--to: 'bananas' is neither a target nor a file; write v2, runtime, "),
+        (["-o", "pdf"], 2, "-o: there is no format 'pdf'; there are table, wide, json, yaml, markdown, html"),
+        (["-o", "json="], 2, "-o json=: the path is missing; write json=FILE"),
+        (
+            ["-o", "json", "-o", "yaml"],
+            2,
+            "-o: two formats cannot share standard output; write all but one as FORMAT=FILE",
+        ),
+        (["-o", "json=x", "-o", "yaml=./x"], 2, "-o: two formats go to the same file; give each its own"),
+        (["--threshold", "loss=1"], 2, "--threshold: there is no 'loss'; there are system-loss, "),
+        (
+            ["--threshold", "system-loss=x"],
+            2,
+            "--threshold: system-loss: 'x' is not a positive number such as 0.1, 10% or 5",
+        ),
+        (["-l", "a=(b"], 2, "-l: 'a=(b' is not a label selector; write it as in app=web,tier!=db,env in (a,b),!legacy"),
+        (["--request-timeout", "soon"], 2, "--request-timeout: 'soon' is not a time such as 30s or 1m"),
+        (["--context", "c"], 2, "-f reads files and --context speaks of a cluster; give one of them"),
+        (["--sates", "x"], 2, "No such option '--sates'"),
+        (
+            ["--states", "none.yaml"],
+            2,
+            "the states file none.yaml cannot be read: No such file or directory; check the path",
+        ),
+        (["-f", "none.json"], 1, "none.json cannot be read: No such file or directory; check the path after -f"),
+        (["-o", "json=/nowhere/x"], 1, "/nowhere/x cannot be written: No such file or directory; choose another path"),
+        (["tree", "n9"], 1, "there is no node 'n9'; there are n1"),
+        (["explain", "default/none"], 1, "there is no pod default/none; kubectl get pods -n default lists them"),
+        (["explain", "p"], 2, "'p' names no namespace; write NAMESPACE/POD, or give -n NAMESPACE"),
+        (["convert"], 2, "convert takes one of a CPU request such as 250m, --shares or --weight"),
+        (["convert", "banana"], 2, "'banana' is not a CPU quantity such as 250m or 2"),
+        (["convert", "--weight", "0"], 2, "--weight 0 is out of range; it must be 1..10000"),
+        (["frobnicate"], 2, "No such command 'frobnicate'"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_an_exit_code(
+    words: list[str], code: int, message: str, small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["-f", str(small), *words]) == code
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"error: {message}")
+    assert said.err.count("\n") == 1
+
+
+def test_a_typo_in_the_states_file_exits_with_2(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    states = tmp_path / "states.yaml"
+    states.write_text("- {cgruop: v2}\n")
+    assert run(["-f", str(small), "--states", str(states)]) == 2
+    assert capsys.readouterr().err == "error: states.yaml rule 1: there is no key 'cgruop'; did you mean cgroup?\n"
+
+
+def test_a_rule_that_matches_no_node_is_noted(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    states = tmp_path / "states.yaml"
+    states.write_text("- {cgroup: v2}\n- {match: {name: worker-*}, cgroup: v1}\n")
+    assert run(["-f", str(small), "--states", str(states)]) == 0
+    assert "states.yaml rule 2 matches no node." in capsys.readouterr().out
+
+
+def test_incomplete_exits_with_3_and_says_so_in_every_format(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "nodes.json"
+    path.write_text(listed(node()))
+    for name in ("table", "wide", "json", "yaml", "markdown", "html"):
+        assert run(["-f", str(path), "-o", name]) == 3
+        text = capsys.readouterr().out
+        assert "there is no Pod in the input" in text
+        assert "CGA001" in text
+    assert run(["tree", "-f", str(path)]) == 3
+
+
+def test_a_failed_write_leaves_the_old_report_and_no_rubbish(
+    tmp_path: Path, small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = tmp_path / "kept.json"
+    old.write_text("old")
+    assert run(["-f", str(small), "-o", f"json={old}", "-o", f"yaml={tmp_path}"]) == 1
+    assert "cannot be written: it is a directory; choose another path" in capsys.readouterr().err
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["kept.json", "small.json"]
+
+
+def test_a_link_is_written_through(tmp_path: Path, small: Path) -> None:
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    link.symlink_to(real)
+    assert run(["-f", str(small), "-o", f"json={link}"]) == 0
+    assert link.is_symlink()
+    assert json.loads(real.read_text())["schemaVersion"] == "1.0"
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    script = (
+        " ".join(f"'{word}'" for word in command(*RECORDED_FLAGS, "-o", "json"))
+        + " | head -c 10 >/dev/null; exit ${PIPESTATUS[0]}"
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode in (0, 141), done.stderr) == (True, "")
+
+
+def test_ctrl_c_leaves_no_traceback() -> None:
+    running = subprocess.Popen(
+        command("-f", "-"), stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    time.sleep(1.5)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=20)
+    assert (running.returncode, out, err) == (130, "", "\nerror: interrupted; nothing was written\n")
+
+
+def test_without_a_kubeconfig_the_next_step_is_named(tmp_path: Path) -> None:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("KUBE")} | {"HOME": str(tmp_path)}
+    done = subprocess.run(command(), capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: no kubeconfig found")
+    assert "-f FILE" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_unreachable_server_is_reported_within_10_seconds(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        config = tmp_path / "config"
+        config.write_text(
+            yaml.safe_dump(
+                {
+                    "current-context": "c",
+                    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                    "clusters": [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{port}"}}],
+                    "users": [{"name": "u", "user": {"token": "t"}}],
+                }
+            )
+        )
+        began = time.monotonic()
+        done = subprocess.run(
+            command("--kubeconfig", str(config)), capture_output=True, text=True, check=False, timeout=30
+        )
+    assert time.monotonic() - began < 10
+    assert done.returncode == 1
+    assert f"127.0.0.1:{port}" in done.stderr
+    assert done.stderr.count("\n") == 1
+    other = subprocess.run(
+        command("--kubeconfig", str(config), "--context", "none"), capture_output=True, text=True, check=False
+    )
+    assert other.returncode == 1
+    assert "'none'" in other.stderr or '"none"' in other.stderr
+    assert other.stderr.count("\n") == 1
+
+
+def test_starting_up_does_not_import_the_client() -> None:
+    script = (
+        "import sys; from kubectl_cgaudit.cli.main import run; run(sys.argv[1:]); sys.exit('kubernetes' in sys.modules)"
+    )
+    for words in (["--help"], ["convert", "1"], RECORDED_FLAGS):
+        done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, check=False)
+        assert done.returncode == 0
+
+
+def test_reports_are_current() -> None:
+    reports = GOLDEN.parent.parent / "reports"
+    for name in ("html", "markdown"):
+        path = reports / f"recorded-cluster.{'md' if name == 'markdown' else name}"
+        made = subprocess.run(command(*RECORDED_FLAGS, "-o", name), capture_output=True, check=True).stdout
+        assert made == path.read_bytes(), "run `make reports`"
+
+
+def test_the_states_of_the_recorded_cluster_fit_it() -> None:
+    assert STATES.is_file()
