@@ -93,12 +93,12 @@ def test_windows_virtual_and_homeless_are_set_apart_counted_and_named() -> None:
 @pytest.mark.parametrize(
     ("rules", "to", "sentence"),
     [
-        (V2_QUADRATIC, "v2+runtime", "Not affected: nothing changes for any of the 1 workloads."),
+        (V2_QUADRATIC, "v2+runtime", "Not affected: nothing changes for 1 workload beyond the thresholds."),
         (
             V2_LINEAR,
             "runtime",
-            "Not affected: no workload's CPU share changes. Of 1 workloads 1 carry another number in cpu.weight, "
-            "which decides nothing.",
+            "Not affected: no CPU share changes beyond the thresholds. Of 1 workload 1 carry another number in cpu.weight, "
+            "which alone decides nothing.",
         ),
         (
             V1,

@@ -24,10 +24,10 @@ def read(node: Node) -> State:
         root=(),
         runtimes=(),
         basis={
-            "driver": Basis("assumed", "default: systemd, under which limits can stop containers from starting"),
+            "driver": Basis("hint", "default: systemd, under which limits can stop containers from starting"),
             "kubelet": Basis("likely", "every kubelet from 1.25 to 1.36 uses the linear formula, 1.37 by its tests"),
-            "system_slice": Basis("assumed", "systemd's default"),
-            "root": Basis("assumed", "only kubepods and system.slice want CPU"),
+            "system_slice": Basis("hint", "systemd's default"),
+            "root": Basis("hint", "default: only kubepods and system.slice want CPU"),
         },
         hints=tuple(hints),
     )

@@ -86,15 +86,15 @@ class Span(_Record, frozen=True):
 
 
 class NominalChange(_Record, frozen=True):
-    """The nominal weight of a container, over all pods and cases of its workload."""
+    """The nominal weight of a container, over the pods and cases of its workload that have the same units."""
 
     container: str
     before: Span
     after: Span
     ratio_before: Span
     ratio_after: Span
-    before_unit: str
-    after_unit: str
+    before_unit: Literal["shares", "weight"]
+    after_unit: Literal["shares", "weight"]
 
 
 class WorkloadAudit(_Record, frozen=True):
@@ -106,8 +106,7 @@ class WorkloadAudit(_Record, frozen=True):
     effects: Annotated[tuple[Effect, ...], Meta(description="strongest first")]
     pod_count: int
     unpredicted_pods: Annotated[int, Meta(description="active pods on nodes that could not be read")]
-    share_before: Span | None
-    share_after: Span | None
+    share: Annotated[Change | None, Meta(description="fraction of the node's CPU, of the pod where it changes most")]
     against_system: Annotated[Change | None, Meta(description="of the pod that loses most")]
     against_system_best: Annotated[Change | None, Meta(description="of the pod that loses least or gains most")]
     inside_pod: Annotated[Change | None, Meta(description="of the container that loses most of its pod's CPU")]

@@ -44,13 +44,14 @@ def _moment(tree: NodeTree, setup: Setup) -> NodeMoment:
 
 
 def _known(state: State, handlers: tuple[str, ...]) -> dict[str, Known]:
-    system = "the default (1024 shares, weight 100)" if state.system_slice is None else str(state.system_slice)
+    unit = "shares" if state.cgroup == "v1" else "weight"
+    system = "the default (1024 shares, weight 100)" if state.system_slice is None else f"{unit} {state.system_slice}"
     values: dict[str, str | None] = {
         "cgroup": state.cgroup,
         "driver": state.driver,
         "kubelet": state.kubelet_formula,
         "system_slice": system,
-        "root": ", ".join(f"{name} {value}" for name, value in state.root) or "no other cgroup",
+        "root": ", ".join(f"{name} ({unit} {value})" for name, value in state.root) or "no other cgroup",
     }
     for handler in sorted({*handlers, *dict(state.runtimes)}):
         runtime = state.runtime(handler)

@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kubectl_cgaudit.judge.audit import EFFECTS, SEVERITIES, Coverage, Effect, Finding, Verdict, WorkloadAudit
+from kubectl_cgaudit.judge.rules.catalogue import UNKNOWN_STATE
 
 _MOST_STEPS = 5
+_OPEN = UNKNOWN_STATE.id
 
 
 def conclude(workloads: Sequence[WorkloadAudit], findings: Sequence[Finding], coverage: Coverage) -> Verdict:
@@ -33,10 +35,10 @@ def _sentence(
         return f"No workload loses CPU priority; {effects['gains']} of {len(workloads)} gain against system processes."
     if effects["nominal"]:
         return (
-            f"Not affected: no workload's CPU share changes. Of {len(workloads)} workloads {effects['nominal']} "
-            "carry another number in cpu.weight, which decides nothing."
+            f"Not affected: no CPU share changes beyond the thresholds. Of {_count(len(workloads), 'workload', 'workloads')} "
+            f"{effects['nominal']} carry another number in cpu.weight, which alone decides nothing."
         )
-    return f"Not affected: nothing changes for any of the {len(workloads)} workloads."
+    return f"Not affected: nothing changes for {_count(len(workloads), 'workload', 'workloads')} beyond the thresholds."
 
 
 def _stopping(findings: Sequence[Finding]) -> str:
@@ -67,10 +69,14 @@ def _moving(workloads: Sequence[WorkloadAudit]) -> str:
         return ""
     worst = min(moving, key=lambda workload: workload.inside_pod.change if workload.inside_pod else 0.0)
     change = worst.inside_pod
+    both = sum("loses" in workload.effects for workload in moving)
+    among = f" ({both} of them counted above)" if both else ""
     detail = (
         f"; most in {worst.title}, where {change.container} loses {-change.change:.0%} of its part" if change else ""
     )
-    return f"In {_count(len(moving), 'workload', 'workloads')} CPU moves between the containers of a pod{detail}."
+    return (
+        f"In {_count(len(moving), 'workload', 'workloads')}{among} CPU moves between the containers of a pod{detail}."
+    )
 
 
 def _open(effects: Counter[Effect], coverage: Coverage) -> str:
@@ -90,9 +96,14 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def _steps(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """The remedy of the worst finding of each rule, worst first; of low severity only where nothing else is there."""
-    serious = [finding for finding in findings if finding.severity != "low"]
+    """The remedy of the worst finding of each rule, worst first; of low severity only where nothing else is there.
+
+    What is open comes before remedies that only hold under a condition: whoever knows the answer may not need them.
+    """
+    serious = [finding for finding in findings if finding.severity != "low"] or findings
+    ordered = sorted(serious, key=lambda finding: 2 if finding.when else finding.rule == _OPEN)
     steps: dict[str, str] = {}
-    for finding in serious or findings:
-        steps.setdefault(finding.rule, f"{finding.rule} ({finding.subject.title}): {finding.remedy}")
+    for finding in ordered:
+        when = f"{finding.when}: " if finding.when else ""
+        steps.setdefault(finding.rule, f"{finding.rule} ({finding.subject.title}): {when}{finding.remedy}")
     return tuple(steps.values())[:_MOST_STEPS]

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
+from typing import Literal
 
 from kubectl_cgaudit.collect.model import Cluster, Owner, Pod
 from kubectl_cgaudit.collect.owners import workload
@@ -25,7 +26,6 @@ from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.weights import DEFAULT_SHARES, DEFAULT_WEIGHT
 
 Key = tuple[str, Owner]
-_UNIT = {"v1": "shares", "v2": "weight"}
 _DIGITS = 9
 
 
@@ -142,6 +142,7 @@ def _workload(k: Key, pods: list[PodAudit], unpredicted: int) -> WorkloadAudit:
     effects = set(chain.from_iterable(pod.effects for pod in pods)) | ({"unknown"} if unpredicted else set())
     system = sorted(_changes(pods, lambda moment: moment.against_system, of_pods=True), key=_by_change)
     inside = sorted(_changes(pods, lambda moment: moment.in_pod, of_pods=False), key=_by_change)
+    shares = sorted(_changes(pods, lambda moment: moment.share, of_pods=True), key=_by_change)
     return WorkloadAudit(
         kind=owner.kind,
         namespace=namespace,
@@ -149,8 +150,7 @@ def _workload(k: Key, pods: list[PodAudit], unpredicted: int) -> WorkloadAudit:
         effects=tuple(effect for effect in EFFECTS if effect in effects),
         pod_count=len(pods),
         unpredicted_pods=unpredicted,
-        share_before=_span([case.before.share for pod in pods for case in pod.cases]),
-        share_after=_span([case.after.share for pod in pods for case in pod.cases]),
+        share=max(shares, key=lambda change: abs(change.change)) if shares else None,
         against_system=system[0] if system else None,
         against_system_best=system[-1] if system else None,
         inside_pod=inside[0] if inside else None,
@@ -176,29 +176,33 @@ def _changes(pods: Iterable[PodAudit], read: Callable[[Moment], float | None], *
                     yield Change(pod.name, name, pod.node, case.when, before, after, round(change, _DIGITS))
 
 
-def _span(values: Iterable[float | None]) -> Span | None:
-    known = [value for value in values if value is not None]
-    return Span(min(known), max(known)) if known else None
-
-
 def _nominal(pods: Iterable[PodAudit]) -> tuple[NominalChange, ...]:
-    cases: dict[str, list[CaseChange]] = defaultdict(list)
+    same_units: dict[tuple[str, str, str], list[CaseChange]] = defaultdict(list)
     for pod in pods:
         for container in pod.containers:
-            cases[container.name] += container.cases
-    changes = []
-    for name, seen in cases.items():
-        spans = [
-            _span([getattr(getattr(case, moment), what) for case in seen])
-            for what in ("value", "nominal_ratio")
-            for moment in ("before", "after")
-        ]
-        before, after, ratio_before, ratio_after = spans
-        if before and after and ratio_before and ratio_after:
-            units = [{_UNIT[getattr(case, m).version] for case in seen} for m in ("before", "after")]
-            named = ["/".join(sorted(unit)) for unit in units]
-            changes.append(NominalChange(name, before, after, ratio_before, ratio_after, named[0], named[1]))
-    return tuple(changes)
+            for case in container.cases:
+                if case.before.value is not None and case.after.value is not None:
+                    same_units[container.name, case.before.version, case.after.version].append(case)
+    return tuple(
+        NominalChange(
+            container=name,
+            before=_span([case.before.value or 0 for case in cases]),
+            after=_span([case.after.value or 0 for case in cases]),
+            ratio_before=_span([case.before.nominal_ratio or 0 for case in cases]),
+            ratio_after=_span([case.after.nominal_ratio or 0 for case in cases]),
+            before_unit=_unit(before),
+            after_unit=_unit(after),
+        )
+        for (name, before, after), cases in same_units.items()
+    )
+
+
+def _span(values: Sequence[float]) -> Span:
+    return Span(min(values), max(values))
+
+
+def _unit(version: str) -> Literal["shares", "weight"]:
+    return "shares" if version == "v1" else "weight"
 
 
 def _badness(audit: WorkloadAudit) -> tuple[int, float, float, str, str, str]:

@@ -21,7 +21,6 @@ from kubectl_cgaudit.report.words import (
     number,
     percent,
     ratio_to_system,
-    span,
 )
 
 _WIDTH = 80
@@ -200,7 +199,7 @@ def _narrow(rows: list[list[str]], headers: Sequence[str]) -> list[list[str]]:
 
 
 def _wide_row(workload: WorkloadAudit) -> list[str]:
-    change = workload.against_system
+    change, share = workload.against_system, workload.share
     worst = f"{number(change.before)} -> {number(change.after)} ({change.pod} on {change.node})" if change else "?"
     return [
         _title(workload),
@@ -208,7 +207,7 @@ def _wide_row(workload: WorkloadAudit) -> list[str]:
         ", ".join(workload.effects) or "none",
         against_system(workload),
         visible(worst),
-        arrow(span(workload.share_before, percent), span(workload.share_after, percent)),
+        arrow(percent(share.before), percent(share.after)) if share else "?",
         visible(inside_pod(workload.inside_pod)),
         visible("; ".join(f"{change.container}: {nominal(change)}" for change in workload.nominal)),
     ]

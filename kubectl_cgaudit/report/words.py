@@ -6,11 +6,11 @@ from kubectl_cgaudit.judge.audit import Change, Effect, NodeMoment, NominalChang
 
 EFFECT_WORDS: dict[Effect, str] = {
     "loses": "loses against system processes",
-    "unknown": "cannot be said: the node's state is open",
+    "unknown": "cannot be said",
     "moves": "CPU moves inside its pod",
     "gains": "gains against system processes",
-    "nominal": "only the number in cpu.weight changes",
-    "none": "nothing changes",
+    "nominal": "another number in cpu.weight, no CPU beyond the thresholds",
+    "none": "nothing changes beyond the thresholds",
 }
 KIND_LETTERS = {
     "Deployment": "deploy",
@@ -39,9 +39,11 @@ def percent(fraction: float | None) -> str:
 
 
 def signed(change: float) -> str:
-    """A relative change: -62%, +18%, 0%."""
-    value = round(change * 100)
-    return f"{value:+d}%" if value else "0%"
+    """A relative change: -62%, +18%, -4.7%, 0%."""
+    value = change * 100
+    if abs(value) < 0.05:
+        return "0%"
+    return f"{value:+.0f}%" if abs(value) >= 9.95 else f"{value:+.1f}%"
 
 
 def span(values: Span | None, write: Callable[[float], str] = number) -> str:
@@ -68,18 +70,15 @@ def against_system(workload: WorkloadAudit) -> str:
 
 def inside_pod(change: Change | None) -> str:
     """The container that loses most of its pod's CPU, and how much."""
-    if change is None or change.container is None or round(change.change * 100) == 0:
+    if change is None or change.container is None or signed(change.change) == "0%":
         return ""
     return f"{change.container} {signed(change.change)}"
 
 
 def nominal(change: NominalChange) -> str:
-    """A container's nominal weight before and after; over nodes of both versions only the ratio to the default counts."""
-    ratios = f"{arrow(span(change.ratio_before), span(change.ratio_after))} x default"
-    if "/" in change.before_unit + change.after_unit:
-        return ratios
+    """A container's nominal weight before and after, with the ratio to the default."""
     before, after = f"{change.before_unit} {span(change.before)}", f"{change.after_unit} {span(change.after)}"
-    return f"{arrow(before, after)} ({ratios})"
+    return f"{arrow(before, after)} ({arrow(span(change.ratio_before), span(change.ratio_after))} x default)"
 
 
 def ratio_to_system(moment: NodeMoment) -> str:

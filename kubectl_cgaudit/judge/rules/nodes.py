@@ -12,7 +12,7 @@ from kubectl_cgaudit.judge.rules.catalogue import BOTH_FORMULAS, UNKNOWN_STATE, 
 from kubectl_cgaudit.judge.rules.context import Context
 
 _MOVE = (
-    "Move the node to cgroup v2 before the kubelet reaches 1.35: a newer OS image, or boot it with "
+    "Move the node to cgroup v2 before it gets a kubelet from 1.35 on: a newer OS image, or boot it with "
     "systemd.unified_cgroup_hierarchy=1. failCgroupV1: false in the kubelet's configuration only buys time."
 )
 

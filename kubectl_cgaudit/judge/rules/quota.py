@@ -88,10 +88,9 @@ def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look:
     before = _in_force(pod, container, now, used)
     already = before == quota
     acts = f"{quota * 1000 // PERIOD_US}m"
-    seen = (
-        f"Container {container.name} of {pod.namespace}/{pod.name}: a limit of {limit}m acts as {acts} after the move "
-        f"({quota} us; now {before} us)." + (" It is so now, too." if already else "")
-    )
+    change = f"as it does now ({quota} us)" if already else f"({before} us now, {quota} us after)"
+    what = f"Container {container.name} of {pod.namespace}/{pod.name}"
+    seen = f"{what}: a limit of {limit}m acts as {acts} after the move {change}."
     size = (quota * 1000 / PERIOD_US - limit) / limit
     return (
         (0.0 if already else 1000.0) + size,

@@ -105,24 +105,24 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> tuple[f
         f"{ratio(after)} : 1 after the move ({ratio(now)} : 1 now), so system processes keep "
         f"{percent(case.after.system.share or 0)} of the node's CPU when everything wants it."
     )
-    wanted = math.ceil(kubepods / limit)
     return (
         after,
         seen,
-        _raise_system(case, wanted, lowered=lowered, milli=comparison.node.allocatable_milli),
+        _raise_system(case, limit, lowered=lowered, milli=comparison.node.allocatable_milli),
         after / limit,
     )
 
 
-def _raise_system(case: Case, wanted: int, *, lowered: bool, milli: int) -> str:
+def _raise_system(case: Case, limit: float, *, lowered: bool, milli: int) -> str:
+    wanted = math.ceil((case.after.kubepods.value or 0) / limit)
     if case.then.cgroup == "v1":
         shares = min(MAX_SHARES, wanted)
-        return f"`systemctl set-property system.slice CPUShares={shares}` brings it under the threshold."
+        return f"`systemctl set-property system.slice CPUShares={shares}` brings it under {ratio(limit)} : 1."
     reserve = shares_with_weight(min(MAX_WEIGHT, wanted), "linear")
     cpu = math.ceil(reserve[0] * 1000 / 1024) if reserve else milli
     first = "Raise the enforced reserve" if lowered else "Enforce system-reserved-compressible with a reserve"
     check = linear(cpu * 1024 // 1000)
     return (
         f"{first} to {cpu}m CPU (weight {check}), or `systemctl set-property system.slice CPUWeight={wanted}`; "
-        "either brings it under the threshold."
+        f"either brings it under {ratio(limit)} : 1."
     )

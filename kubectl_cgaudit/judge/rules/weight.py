@@ -131,8 +131,9 @@ def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree) -> tu
     count = sum(tree.pod.qos == "BestEffort" for tree in before.pods)
     if not moved or not was or count == len(before.pods):
         return None
+    pods = f"{count} BestEffort pods together" if count > 1 else "BestEffort pod"
     seen = (
-        f"{comparison.node.name}: its {count} BestEffort pod{'s' if count > 1 else ''} together can take {percent(was)} of "
+        f"{comparison.node.name}: its {pods} can take {percent(was)} of "
         f"the node's CPU now and {percent(will)} after, {ratio(will / was)} times as much, when everything wants CPU. Their "
         f"slice has {before.besteffort.shares} shares against {before.burstable.shares} of the Burstable one now, weight "
         f"{after.besteffort.weight} against {after.burstable.weight} after."

@@ -1,0 +1,365 @@
+"""What the Markdown and the HTML report both say, in plain text that is not escaped yet."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+
+from kubectl_cgaudit.judge.audit import (
+    EFFECTS,
+    SEVERITIES,
+    Audit,
+    CaseChange,
+    Coverage,
+    Effect,
+    Finding,
+    Moment,
+    NodeAudit,
+    NodeCase,
+    NodeMoment,
+    WorkloadAudit,
+)
+from kubectl_cgaudit.judge.condition import condition
+from kubectl_cgaudit.report.escape import shorten, visible
+from kubectl_cgaudit.report.words import (
+    EFFECT_WORDS,
+    arrow,
+    counted,
+    inside_pod,
+    nominal,
+    number,
+    percent,
+    ratio_to_system,
+    signed,
+)
+
+LONGEST_NAME = 253
+LONGEST_TEXT = 3000
+CONFIDENCES = ("certain", "likely", "hint", "assumed", "unknown")
+ALSO: dict[Effect, str] = {
+    "unknown": "for some of it, it cannot be said",
+    "moves": "CPU moves inside its pod",
+    "gains": "some pods gain against system processes",
+    "nominal": "the number in cpu.weight changes",
+}
+UNMOVED: dict[Effect, str] = {"nominal": "only the number in cpu.weight changes", "none": "nothing changes"}
+WHAT_IS_KNOWN = {
+    "cgroup": "cgroup version",
+    "driver": "cgroup driver",
+    "kubelet": "kubelet's formula",
+    "system_slice": "system.slice",
+    "root": "what else wants CPU at the root",
+}
+THRESHOLDS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "system-loss": ("a workload loses from this much less CPU against system.slice on", percent),
+    "system-gain": ("a workload gains from this much more CPU against system.slice on", percent),
+    "pod-move": ("CPU moves inside a pod once a container loses this much of its part of it", percent),
+    "outweighed": ("pods outweigh system.slice from this ratio on", number),
+    "outweighed-reserve": ("the same, where an enforced reserve lowers system.slice below its default", number),
+    "divisible": ("a smaller weight cannot be divided among child cgroups", number),
+}
+METHOD = (
+    "A weight competes only with its siblings in the cgroup tree. When everything wants CPU at once, a cgroup's fraction of "
+    "the node's CPU is the product, from the root down, of its weight over the sum of its siblings' weights (shares on "
+    "cgroup v1). Where a sibling is idle the others divide its part, so these fractions say who wins when the node is full, "
+    "not what anyone uses today."
+)
+FORMULAS = (
+    (
+        "linear",
+        "weight = 1 + (shares - 2) * 9999 // 262142",
+        "the kubelet, in every version so far, for kubepods, the QoS classes, the pods and enforced reserves; "
+        "runc up to 1.3.1 and crun up to 1.22 for containers",
+    ),
+    (
+        "quadratic",
+        "weight = ceil(10 ** ((L*L + 125*L) / 612 - 7/34)), L = log2(shares)",
+        "runc from 1.3.2 and crun from 1.23 on, for containers only",
+    ),
+)
+WHY_NOMINAL = (
+    "A container that asks for 1 CPU shows 39 in cpu.weight under the linear formula and 100 under the quadratic one. That "
+    "alone gives it no more CPU: it competes only with the other containers of its own pod, and the pod's weight is the "
+    "kubelet's, whose formula does not change with the runtime. So a new runtime moves CPU only between the containers of one "
+    "pod. Pods against system processes is decided by kubepods.slice against system.slice, which changes from cgroup v1 to v2."
+)
+UNKNOWN_NOTE = "is not a pass: every possibility was predicted, and what is shown is the range over them."
+
+WORKLOAD_LEGEND = (
+    "Worst first. Against system: the change of a pod's CPU divided by that of system.slice.",
+    "CPU of the node: the fraction when everything wants CPU, of the pod and possibility that change most.",
+    "Inside the pod: the container that loses most of its part.",
+    "Nominal: the number in cpu.shares or cpu.weight, and how many times the default it is.",
+    "a..b is the range over pods and, where a node's state is not known, over every possibility; ? cannot be said.",
+)
+
+C = TypeVar("C", NodeCase, CaseChange)
+
+
+class Remedied(Struct, frozen=True):
+    """The findings of a rule that one remedy answers."""
+
+    remedy: str
+    findings: tuple[Finding, ...]
+
+
+class RuleGroup(Struct, frozen=True):
+    """The findings of a rule."""
+
+    rule: str
+    title: str
+    why: str
+    counts: str
+    groups: tuple[Remedied, ...]
+
+
+def facts(audit: Audit) -> list[tuple[str, str]]:
+    """What a change ticket asks first. Plain text, not escaped."""
+    coverage, verdict = audit.coverage, audit.verdict
+    apart = f"{coverage.pods_finished} finished, {len(coverage.pods_without_node)} without a node"
+    return [
+        ("Migration", f"now -> {audit.scenario.to}: {audit.scenario.description}"),
+        ("Nodes audited", f"{coverage.nodes_audited} of {coverage.nodes_read} read"),
+        ("Pods audited", f"{coverage.pods_audited} of {coverage.pods_read} read ({apart})"),
+        ("Workloads", effect_counts(verdict.workloads) or "none"),
+        ("Findings", severity_counts(verdict.findings) or "none"),
+        ("Coverage", f"INCOMPLETE: {counted(len(coverage.gaps), 'gap')}" if not coverage.complete else "complete"),
+        ("Read from", coverage.source + (f", only {coverage.filter}" if coverage.filter else "")),
+    ]
+
+
+def effect_counts(amounts: Mapping[str, int]) -> str:
+    """How many workloads there are of each effect, the worst first."""
+    return "; ".join(f"{EFFECT_WORDS[effect]}: {amounts[effect]}" for effect in EFFECTS if amounts.get(effect))
+
+
+def severity_counts(amounts: Mapping[str, int]) -> str:
+    """`5 high, 2 medium`, without what there is none of."""
+    return ", ".join(f"{amounts[severity]} {severity}" for severity in SEVERITIES if amounts.get(severity))
+
+
+def distinct(cases: Sequence[C], face: Callable[[C], object]) -> list[tuple[str, C]]:
+    """The cases that show different faces, each with the words that tell it from the others."""
+    groups: dict[object, list[C]] = {}
+    for case in cases:
+        groups.setdefault(face(case), []).append(case)
+    every = [case.when for case in cases]
+    return [(_telling([case.when for case in group], every), group[0]) for group in groups.values()]
+
+
+def _telling(found: Sequence[str], every: Sequence[str]) -> str:
+    if len(every) == 1:
+        return every[0]
+    return condition(found, every) or "every case"
+
+
+def node_cases(node: NodeAudit) -> list[tuple[str, NodeCase]]:
+    """The cases of a node that differ in pods against system; its runtimes play no part in that."""
+    return distinct(node.cases, lambda case: (_root(case.before), _root(case.after)))
+
+
+def _root(moment: NodeMoment) -> tuple[object, ...]:
+    return moment.cgroup, moment.kubepods, moment.system_slice, moment.pods_share, moment.system_share
+
+
+def changes(cases: Sequence[CaseChange]) -> list[tuple[str, CaseChange]]:
+    """The cases of a pod or container that differ."""
+    return distinct(cases, lambda case: (case.before, case.after))
+
+
+def root_values(case: NodeCase) -> str:
+    """`kubepods : system.slice` before and after."""
+    before, after = case.before, case.after
+    return arrow(f"{before.kubepods} : {before.system_slice}", f"{after.kubepods} : {after.system_slice}")
+
+
+def ratios(case: NodeCase) -> str:
+    """Pods against system.slice before and after."""
+    return arrow(ratio_to_system(case.before), ratio_to_system(case.after))
+
+
+def known_rows(node: NodeAudit) -> list[tuple[str, str, str, str, str]]:
+    """What is known of a node: what, now, after, how surely, on what ground. Unknown is never left blank."""
+    return [
+        (_what(key), known.value or "not known", _after(node, key), known.confidence, known.source)
+        for key, known in node.known.items()
+    ]
+
+
+def _what(key: str) -> str:
+    if key.startswith("runtime:"):
+        return f"runtime of handler {key.removeprefix('runtime:')}"
+    return WHAT_IS_KNOWN.get(key, key)
+
+
+def _after(node: NodeAudit, key: str) -> str:
+    seen = [_of_moment(case, key) for case in node.cases]
+    return " or ".join(dict.fromkeys(seen))
+
+
+def _of_moment(case: NodeCase, key: str) -> str:
+    after = case.after
+    values = {"cgroup": after.cgroup, "kubelet": after.kubelet, "system_slice": str(after.system_slice)}
+    return values.get(key, after.runtimes.get(key.removeprefix("runtime:"), ""))
+
+
+def sureness(nodes: Iterable[NodeAudit]) -> list[tuple[str, tuple[int, ...]]]:
+    """On how many nodes each thing is known how surely; of several runtimes the least sure one counts."""
+    asked = {"cgroup version": "cgroup", "formula of the runtimes": "runtime:", "kubelet's formula": "kubelet"}
+    rows = []
+    for what, prefix in asked.items():
+        found = [
+            [CONFIDENCES.index(known.confidence) for key, known in node.known.items() if key.startswith(prefix)]
+            for node in nodes
+        ]
+        worst = [max(each) for each in found if each]
+        rows.append((what, tuple(worst.count(index) for index in range(len(CONFIDENCES)))))
+    return rows
+
+
+def effect_words(workload: WorkloadAudit) -> str:
+    """What happens to a workload, the strongest effect first."""
+    also = [ALSO[effect] for effect in workload.effects[1:] if effect in ALSO]
+    words = EFFECT_WORDS[workload.effect]
+    if workload.effect in UNMOVED and not _changes_a_little(workload):
+        words = UNMOVED[workload.effect]
+    return words + (f"; also: {', '.join(also)}" if also else "")
+
+
+def _changes_a_little(workload: WorkloadAudit) -> bool:
+    found = (workload.against_system, workload.against_system_best, workload.inside_pod)
+    return any(change is not None and signed(change.change) != "0%" for change in found)
+
+
+def pods(workload: WorkloadAudit) -> str:
+    """How many pods, and how many of them could not be predicted."""
+    unpredicted = f" + {workload.unpredicted_pods} not predicted" if workload.unpredicted_pods else ""
+    return f"{workload.pod_count}{unpredicted}"
+
+
+def share(workload: WorkloadAudit) -> str:
+    """The fraction of its node's CPU before and after, of the pod and case where it changes most."""
+    if workload.share is None:
+        return "?"
+    before, after = percent(workload.share.before), percent(workload.share.after)
+    return arrow(before, after) + (" at most" if is_open(workload) else "")
+
+
+def inside(workload: WorkloadAudit) -> str:
+    """The container that loses most of its pod's CPU, over the cases where they differ; `?` if it cannot be said."""
+    worst = workload.inside_pod
+    if worst is None:
+        return "?"
+    found = [
+        change
+        for pod in workload.pods
+        for container in pod.containers
+        if container.name == worst.container
+        for case in container.cases
+        if (change := _relative(case)) is not None
+    ]
+    best = max(found, default=worst.change)
+    if not is_open(workload) or signed(best) == signed(worst.change):
+        return inside_pod(worst) or "0%"
+    return f"{worst.container} {signed(worst.change)}..{signed(best)}"
+
+
+def _relative(case: CaseChange) -> float | None:
+    before, after = case.before.in_pod, case.after.in_pod
+    return after / before - 1 if before and after is not None else None
+
+
+def is_open(workload: WorkloadAudit) -> bool:
+    """Whether anything about its nodes is left open."""
+    return any(len(pod.cases) > 1 for pod in workload.pods)
+
+
+def nominals(workload: WorkloadAudit) -> list[str]:
+    """Each container's nominal weight before and after; shares and weights are never mixed in one range."""
+    return [f"{change.container}: {nominal(change)}" for change in workload.nominal]
+
+
+def nominal_change(case: CaseChange) -> str:
+    """A cgroup's number before and after, with its ratio to the default."""
+    return arrow(_nominal_value(case.before), _nominal_value(case.after))
+
+
+def _nominal_value(moment: Moment) -> str:
+    if moment.value is None:
+        return "none set"
+    unit = "shares" if moment.version == "v1" else "weight"
+    return f"{unit} {moment.value} ({number(moment.nominal_ratio or 0)} x)"
+
+
+def quota_change(case: CaseChange) -> str:
+    """The CPU quota before and after, as CPU."""
+    return arrow(_quota(case.before.quota_us), _quota(case.after.quota_us))
+
+
+def _quota(quota_us: int | None) -> str:
+    return "no limit" if quota_us is None else f"{quota_us / 100:g}m"
+
+
+def times_system(case: CaseChange) -> str:
+    """A cgroup's CPU as a multiple of system.slice's, before and after."""
+    return arrow(*("?" if m.against_system is None else number(m.against_system) for m in (case.before, case.after)))
+
+
+def rules(findings: Iterable[Finding]) -> list[RuleGroup]:
+    """The findings by rule, the worst first; within a rule those that one remedy answers together."""
+    by_rule: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_rule.setdefault(finding.rule, []).append(finding)
+    return [_rule_group(rule, found) for rule, found in by_rule.items()]
+
+
+def _rule_group(rule: str, found: Sequence[Finding]) -> RuleGroup:
+    severities: list[str] = [finding.severity for finding in found]
+    by_remedy: dict[str, list[Finding]] = {}
+    for finding in found:
+        by_remedy.setdefault(finding.remedy, []).append(finding)
+    groups = tuple(Remedied(remedy, tuple(answered)) for remedy, answered in by_remedy.items())
+    return RuleGroup(rule, found[0].title, found[0].why, severity_counts(Counter(severities)), groups)
+
+
+def subject(finding: Finding) -> str:
+    """Who a finding is about, and under which condition; without the name where what was seen begins with it."""
+    kind = f" ({finding.subject.workload_kind})" if finding.subject.workload_kind else ""
+    name = "" if finding.seen.startswith(finding.subject.title) else f"{finding.subject.title}{kind}"
+    return ", ".join(part for part in (name, finding.when) if part)
+
+
+def thresholds(audit: Audit) -> list[tuple[str, str, str]]:
+    """Name, value and meaning of each threshold."""
+    rows = []
+    for name, value in audit.scenario.thresholds.items():
+        meaning, write = THRESHOLDS.get(name, ("", number))
+        rows.append((name, write(value), meaning))
+    return rows
+
+
+def coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:
+    """What was set apart, and how names were found. Plain text, not escaped."""
+    only = shorten(visible(coverage.filter), LONGEST_TEXT)
+    apart = [
+        ("Filter", f"only {only} is reported; the other pods are read as siblings" if only else ""),
+        ("Finished pods, which want no CPU", str(coverage.pods_finished)),
+        ("Pods without a node, not predicted", names(coverage.pods_without_node) or "none"),
+        ("Windows nodes, which have no cgroups", _apart(coverage.windows_nodes, coverage.pods_on_windows_nodes)),
+        ("Virtual nodes, which have no kubelet", _apart(coverage.virtual_nodes, coverage.pods_on_virtual_nodes)),
+    ]
+    apart += [(f"{kind} names", how) for kind, how in coverage.workload_names.items()]
+    ignored = names(f"{count} {kind}" for kind, count in coverage.ignored_kinds.items())
+    apart.append(("Objects of no use to the audit", ignored))
+    apart.append(("Objects read more than once", str(coverage.duplicates) if coverage.duplicates else ""))
+    return [(what, value) for what, value in apart if value]
+
+
+def _apart(nodes: Sequence[str], pods_there: int) -> str:
+    return f"{names(nodes)} ({counted(pods_there, 'pod')}, not predicted)" if nodes else "none"
+
+
+def names(every: Iterable[str]) -> str:
+    """All of them: a list of what was set apart is not cut, only a name that is too long to be one."""
+    return ", ".join(shorten(visible(name), LONGEST_NAME) for name in every)
