@@ -18,6 +18,14 @@ MAX_WEIGHT = 10000
 DEFAULT_WEIGHT = 100
 
 
+def milli_to_shares(milli: int) -> int:
+    """Shares (2..262144) of a CPU quantity in thousandths: `milli * 1024 // 1000`, clamped.
+
+    Source: kubernetes pkg/kubelet/cm/helpers_linux.go, `MilliCPUToShares`.
+    """
+    return max(MIN_SHARES, min(MAX_SHARES, milli * 1024 // 1000))
+
+
 def linear(shares: int) -> int:
     """Weight (1..10000) of `shares`, as KEP-2254 has it and as every kubelet up to 1.37 writes it.
 

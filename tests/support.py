@@ -89,6 +89,24 @@ def recorded() -> Cluster:
     return files.read(RECORDED, lambda _namespace, _labels: True, "")
 
 
+def recorded_blind() -> Cluster:
+    """The recorded cluster without anything that speaks of what its nodes run."""
+    found = recorded()
+    nodes = tuple(
+        msgspec.structs.replace(
+            each,
+            handlers=(),
+            kubelet_version="v1.33.13",
+            runtime_version="containerd://1.7.0-x",
+            os_image="Custom",
+            kernel="x",
+        )
+        for each in found.nodes
+    )
+    pods = tuple(msgspec.structs.replace(each, read_back_milli=None) for each in found.pods)
+    return msgspec.structs.replace(found, nodes=nodes, pods=pods)
+
+
 def recorded_audit(to: str = "v2+runtime") -> Audit:
     """The audit of the recorded cluster, with what its nodes really ran."""
     return audited(recorded(), STATES.read_text(), to)

@@ -218,8 +218,8 @@ def test_explain_shows_the_arithmetic(capsys: pytest.CaptureFixture[str]) -> Non
         "request envoy 300m + ext-authz 50m = 350m -> 358 shares -> 1 + ((358 - 2) * 9999) // 262142 = weight 14",
         "envoy: 12 / (12 + ext-authz 2) = 86% of the pod",
         "L = log2(307) = 8.2621: weight 40",
-        "limit 77m -> quota 7700 us of 100000 us",
-        "limit 77m -> quota 8000 us of 100000 us",
+        "limit 77m * 100000 us / 1000 = 7700 us: the quota",
+        "limit 77m * 100000 us / 1000 = 7700 us, rounded up to 8000 us: the quota",
         "pod: 5.7% -> 5.7% of the node's CPU; 0.139 -> 0.139 times system.slice",
     ):
         assert line in text

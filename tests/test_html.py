@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.report.html import _environment, render
-from tests.support import audited, recorded, recorded_audit
+from tests.support import audited, recorded_audit, recorded_blind
 from tests.test_markdown import HOSTILE, hand_made
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
@@ -61,7 +61,7 @@ class Page(HTMLParser):
 
 
 def unknown_audit() -> Audit:
-    return audited(recorded())
+    return audited(recorded_blind())
 
 
 def rows(text: str) -> list[str]:

@@ -6,7 +6,8 @@ import pytest
 
 from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.detect.version import KubeletVersion
-from kubectl_cgaudit.predict.kubelet import container_shares, milli_to_shares, pod_limit, pod_request
+from kubectl_cgaudit.predict.kubelet import container_shares, pod_limit, pod_request
+from kubectl_cgaudit.weights import milli_to_shares
 from tests.support import cluster, container, pod
 
 NEW = KubeletVersion(1, 36, 0)

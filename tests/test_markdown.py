@@ -35,7 +35,7 @@ from kubectl_cgaudit.report.content import (
     sureness,
 )
 from kubectl_cgaudit.report.markdown import render
-from tests.support import audited, recorded, recorded_audit
+from tests.support import audited, recorded_audit, recorded_blind
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -71,7 +71,7 @@ def hand_made(name: str = "web", *, complete: bool = True, when: tuple[str, ...]
         "cgroup": Known(None if len(when) > 1 else "v1", "unknown" if len(when) > 1 else "likely", name),
         f"runtime:{name}": Known("runc 1.1.5 (linear)", "assumed", name),
     }
-    node = NodeAudit(name, name, name, name, name, 4000, 2, known, (name,), cases)
+    node = NodeAudit(name, name, name, name, name, 4000, 2, "assumed", known, (name,), (), (), cases)
     losing, same = _workload(name, "Deployment", when), _unchanged(name)
     finding = Finding(
         "CGA201",
@@ -90,6 +90,7 @@ def hand_made(name: str = "web", *, complete: bool = True, when: tuple[str, ...]
         filter=name,
         gaps=gaps,
         notes=(name,),
+        unmatched=(),
         nodes_read=1,
         nodes_audited=1,
         pods_read=3,
@@ -127,7 +128,7 @@ def _workload(name: str, kind: str, when: tuple[str, ...]) -> WorkloadAudit:
         return tuple(CaseChange(w, new if "v2" in w else moment("v1", 1024, 0.3, 1.25, was), new) for w in when)
 
     container = ContainerAudit(name, name, 1000, None, changes((0.9, 0.81)))
-    pod = PodAudit(name, name, name, name, ("loses",), changes(None), (container,))
+    pod = PodAudit(name, name, name, name, "assumed", ("loses",), changes(None), (container,))
     open_ = len(when) > 1
     worst = Change(name, None, name, when[0], 1.25, 0.5, -0.6)
     best = Change(name, None, name, when[-1], 0.5, 0.5, 0.0) if open_ else worst
@@ -136,6 +137,7 @@ def _workload(name: str, kind: str, when: tuple[str, ...]) -> WorkloadAudit:
         namespace=name,
         name="one",
         effects=("unknown", "nominal") if open_ else ("loses", "moves", "nominal"),
+        confidence="assumed",
         pod_count=1,
         unpredicted_pods=0,
         share=Change("web-1", None, "n1", "", 0.3, 0.2, -1 / 3),
@@ -151,9 +153,9 @@ def _workload(name: str, kind: str, when: tuple[str, ...]) -> WorkloadAudit:
 
 def _unchanged(name: str) -> WorkloadAudit:
     still = moment("v2", 39, 0.2, 0.5)
-    pod = PodAudit(name, name, "Burstable", name, (), (CaseChange("", still, still),), ())
+    pod = PodAudit(name, name, "Burstable", name, "assumed", (), (CaseChange("", still, still),), ())
     change = Change(name, None, name, "", 0.5, 0.5, 0.0)
-    return WorkloadAudit("Deployment", name, "two", (), 1, 0, change, change, change, None, (), (pod,))
+    return WorkloadAudit("Deployment", name, "two", (), "assumed", 1, 0, change, change, change, None, (), (pod,))
 
 
 def tables(text: str) -> list[list[str]]:
@@ -240,7 +242,7 @@ def test_findings_say_why_once_and_a_common_remedy_once() -> None:
 
 
 def test_unknown_nodes_show_each_case_and_are_no_pass() -> None:
-    audit = audited(recorded())
+    audit = audited(recorded_blind())
     text = render(audit)
     assert audit.verdict.sentence in text
     assert "**For 15 workloads the effect cannot be said.** That is not a pass" in text

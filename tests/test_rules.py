@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from kubectl_cgaudit.judge.rules.inside import request_for
-from kubectl_cgaudit.predict.kubelet import milli_to_shares
-from kubectl_cgaudit.weights import quadratic
+from kubectl_cgaudit.weights import milli_to_shares, quadratic
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, of_rule, pod, recorded_audit
 
 ONE = pod("p", container("app", "1"))
@@ -110,7 +109,10 @@ def test_202_says_which_reserve_brings_it_under_the_threshold() -> None:
         "worker-b: kubepods has weight 133, system.slice 20, below its default of 100: pods : system is 6.65 : 1 after the "
         "move (6.65 : 1 now), so system processes keep 13% of the node's CPU when everything wants it."
     )
-    assert "Raise the enforced reserve to 668m CPU (weight 27)" in finding.remedy
+    assert finding.remedy == (
+        "Raise the reserve: enforce system-reserved-compressible on system.slice with 670m CPU (weight 27, allocatable 3330m, "
+        "pods : system 4.81 : 1) brings it under 5 : 1."
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,8 +132,8 @@ def test_204_numbers_of_the_measured_example() -> None:
         "(11% -> 17%). Weights: app 8 -> 29, sidecar 1 -> 6."
     )
     assert finding.remedy == (
-        "To keep app : sidecar near 8 : 1, lower sidecar's request from 20m to 10m (weight 4), which frees 10m a pod to "
-        "schedule; or raise app's from 200m to 380m (weight 48), which costs 180m a pod."
+        "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: app 200m -> 210m, "
+        "sidecar 20m -> 10m; weights 30 : 4, as 8 : 1 now. Raising app alone takes 380m, 180m more a pod to schedule."
     )
     assert quadratic(milli_to_shares(10)) == 4
 
@@ -140,7 +142,7 @@ def test_204_names_a_request_for_every_container_that_gains() -> None:
     finding = of_rule(recorded_audit(), "CGA204")["shop/payments"]
     assert finding.severity == "medium"
     assert (
-        "lower vault-agent's request from 50m to 26m (weight 7) and metrics's request from 20m to 6m (weight 3)"
+        "payments 200m -> 233m, vault-agent 50m -> 31m, metrics 20m -> 6m; weights 33 : 8 : 3, as 204 : 51 : 20"
         in finding.remedy
     )
 
@@ -154,7 +156,13 @@ def test_the_least_request_nearest_to_a_weight(wanted: float, weight: int) -> No
 
 @pytest.mark.parametrize(
     ("request_", "rules", "found"),
-    [("26m", V2_LINEAR, True), ("28m", V1, True), ("29m", V2_LINEAR, False), ("2m", V2_LINEAR, False)],
+    [
+        ("26m", V2_LINEAR, True),
+        ("28m", V1, True),
+        ("29m", V2_LINEAR, False),
+        ("2m", V2_LINEAR, True),
+        ("0", V2_LINEAR, False),
+    ],
 )
 def test_205_small_requests_weigh_like_none(request_: str, rules: str, found: bool) -> None:
     objects = cluster(node(), pod("p", container("c", request_)))
@@ -181,7 +189,7 @@ def test_207_besteffort_gains_on_v2() -> None:
     assert finding.subject.name == "worker-c"
     assert finding.seen == (
         "worker-c: its 2 BestEffort pods together can take 0.05% of the node's CPU now and 0.5% after, 9.74 times as much, "
-        "when everything wants CPU. Their slice has 2 shares against 2009 of the Burstable one now, weight 1 against 77 after."
+        "when everything wants CPU: 2 of 3239 shares in kubepods now, 1 of 125 weight after."
     )
 
 

@@ -29,7 +29,7 @@ from kubectl_cgaudit.errors import UsageError
         ("crun 1.23.1-2.el9_6", "quadratic", True),
         ("crun 1.8.1-1+deb12u1", "linear", True),
         ("youki 0.5.6", "linear", False),
-        ("youki 0.5.7", "quadratic", True),
+        ("youki 0.5.7", "quadratic", False),
         ("runsc", "linear", False),
         ("gvisor", "linear", False),
         ("sysbox", "linear", False),

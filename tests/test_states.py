@@ -3,6 +3,7 @@
 import pytest
 
 from kubectl_cgaudit.detect import reading, states
+from kubectl_cgaudit.detect.settle import settle
 from kubectl_cgaudit.detect.state import State, setups
 from kubectl_cgaudit.errors import UsageError
 from tests.support import cluster, node
@@ -10,7 +11,7 @@ from tests.support import cluster, node
 
 def state(rules: str, **of_node: object) -> State:
     (each,) = cluster(node(**of_node)).nodes  # type: ignore[arg-type]
-    return states.apply(states.parse(rules, "s.yaml"), each, reading.read(each))
+    return settle(each, states.parse(rules, "s.yaml"), tuple(reading.evidence(each)), ())
 
 
 def test_the_documented_rule_is_read_as_it_says() -> None:
@@ -57,7 +58,7 @@ def test_a_version_keeps_its_last_zero() -> None:
 
 def test_unknown_stays_unknown_and_is_every_possibility() -> None:
     (each,) = cluster(node()).nodes
-    cases = setups(reading.read(each), ["default"])
+    cases = setups(reading.defaults(each), ["default"])
     assert [when for when, _ in cases] == [
         "cgroup v1, linear runtime",
         "cgroup v1, quadratic runtime",

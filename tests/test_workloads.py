@@ -54,10 +54,10 @@ def test_pods_on_nodes_that_were_not_read_are_unknown_and_a_gap() -> None:
     (workload,) = result.workloads
     assert (workload.effects, workload.pod_count, workload.unpredicted_pods) == (("unknown",), 0, 1)
     (gap,) = result.coverage.gaps
-    assert (gap.what, gap.why) == ("node gone", "1 pods run there, but the Node is not among what was read")
+    assert (gap.what, gap.why) == ("node gone", "1 pod runs there, but the Node is not among what was read")
     assert not result.coverage.complete
     assert result.verdict.sentence == (
-        "For 1 workload it cannot be said, because what their nodes run is not known. "
+        "For 1 workload it cannot be said, because their nodes were not read. "
         "The audit is incomplete: what could not be read is listed under coverage."
     )
 
@@ -93,17 +93,21 @@ def test_windows_virtual_and_homeless_are_set_apart_counted_and_named() -> None:
 @pytest.mark.parametrize(
     ("rules", "to", "sentence"),
     [
-        (V2_QUADRATIC, "v2+runtime", "Not affected: nothing changes for 1 workload beyond the thresholds."),
+        (
+            V2_QUADRATIC,
+            "v2+runtime",
+            "Not affected: of 1 workload none loses 10% against system processes, and no container 5% of its part of its pod.",
+        ),
         (
             V2_LINEAR,
             "runtime",
-            "Not affected: no CPU share changes beyond the thresholds. Of 1 workload 1 carry another number in cpu.weight, "
-            "which alone decides nothing.",
+            "Not affected: of 1 workload none loses 10% against system processes, and no container 5% of its part of its pod. "
+            "Another number in cpu.weight, which alone decides nothing: 1 workload.",
         ),
         (
             V1,
             "v2",
-            "1 of 1 workloads lose CPU priority against system processes; worst is default/p, -61% on n1.",
+            "1 of 1 workload loses CPU priority against system processes; worst is default/p, -61% on n1.",
         ),
         ("", "v2", "For 1 workload it cannot be said, because what their nodes run is not known."),
     ],

@@ -16,6 +16,7 @@ from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.report.formats import FORMATS, renderer
 
 _INCOMPLETE = 3
+_FLAGS = {"outputs": "-o", "thresholds": "--threshold"}
 _EPILOG = """\b
 Examples:
   kubectl cgaudit                                   the cluster you are connected to
@@ -61,6 +62,10 @@ def group(ctx: click.Context, /, to: str, outputs: tuple[str, ...], thresholds: 
     if ctx.invoked_subcommand:
         # A flag before the command counts as if it stood behind it: `kubectl cgaudit -f x tree`.
         given = {n: v for n, v in ctx.params.items() if ctx.get_parameter_source(n) is not ParameterSource.DEFAULT}
+        known = {option.name for option in group.commands[ctx.invoked_subcommand].params} | {"files"}
+        stray = sorted(set(given) - known)
+        if stray:
+            raise UsageError(f"{_FLAGS.get(stray[0], stray[0])} is no flag of {ctx.invoked_subcommand}; leave it out")
         ctx.default_map = {ctx.invoked_subcommand: given}
         return 0
     return _audit(to, outputs, thresholds, flags)

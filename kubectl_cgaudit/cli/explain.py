@@ -26,7 +26,7 @@ def explain_command(pod: str, to: str, **flags: Any) -> int:
     from kubectl_cgaudit.detect.handlers import handler
     from kubectl_cgaudit.report import explain
 
-    namespace, _, name = pod.rpartition("/")
+    namespace, _, name = pod.removeprefix("pod/").removeprefix("pods/").rpartition("/")
     namespace = namespace or flags["namespace"] or ""
     if not namespace or not name:
         raise UsageError(f"{pod!r} names no namespace; write NAMESPACE/POD, or give -n NAMESPACE")
@@ -77,8 +77,8 @@ def convert_command(request: str | None, shares: int | None, weight: int | None,
 
 def _of_request(text: str) -> dict[str, Any]:
     from kubectl_cgaudit.collect.quantity import milli
-    from kubectl_cgaudit.predict.kubelet import milli_to_shares
     from kubectl_cgaudit.report import convert
+    from kubectl_cgaudit.weights import milli_to_shares
 
     try:
         amount = milli(text)

@@ -22,7 +22,8 @@ def run(arguments: list[str]) -> int:
     """Run the command; returns its exit code."""
     try:
         result = group.main(arguments, prog_name="kubectl cgaudit", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except CgauditError as error:
         return _fail(str(error), error.exit_code)
     except click.UsageError as error:
@@ -36,11 +37,19 @@ def run(arguments: list[str]) -> int:
         # The reader is gone (`| head`); the interpreter must not complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
+    except OSError as error:
+        # The last thing that can fail is standard output: a full disk, a closed terminal.
+        sys.stdout = None
+        return _fail(
+            f"standard output cannot be written: {error.strerror or error}; write to a file with -o FORMAT=FILE", 1
+        )
     except RecursionError:
         return _fail("the input is nested too deeply to be what kubectl prints; save it again with kubectl", 1)
     return result if isinstance(result, int) else 0
 
 
 def _fail(message: str, code: int) -> int:
+    if sys.stderr is None:
+        return code
     click.echo(f"error: {visible(message)}", err=True)
     return code

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import stat
+import sys
 import tempfile
 from pathlib import Path
 
@@ -44,6 +45,8 @@ def deliver(texts: list[tuple[Output, str]]) -> None:
             _write(output.path, text)
             click.echo(f"wrote {output.format} to {output.path}", err=True)
     for output, text in texts:
+        if not output.path and sys.stdout is None:
+            raise CgauditError("standard output is closed; write to a file with -o FORMAT=FILE")
         if not output.path:
             click.echo(text, nl=False)
 

@@ -60,7 +60,9 @@ def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) 
             return comparison
     kinds = {node.name: node.kind for node in cluster.nodes}
     if name in kinds:
-        raise NotFoundError(f"node {name} is a {kinds[name]} node: it has no cgroup tree to show")
+        raise NotFoundError(
+            f"{name} is not a Linux node that reports its CPU ({kinds[name]}): it has no cgroup tree to show"
+        )
     raise NotFoundError(f"there is no node {name!r}; there are {_some([c.node.name for c in comparisons])}")
 
 

@@ -33,6 +33,7 @@ class Assembly:
         self._pods: dict[tuple[str, str], Pod] = {}
         self._owners: dict[str, dict[tuple[str, str], Owner | None]] = {}
         self._runtime_classes: dict[str, str] | None = None
+        self._cgroup_v1_nodes: set[str] | None = None
         self._ignored: dict[str, int] = {}
         self._duplicates = 0
         self._bad: list[str] = []
@@ -53,6 +54,8 @@ class Assembly:
         """Say that a table was read, even if nothing is in it."""
         if kind == "RuntimeClass":
             self._runtime_classes = self._runtime_classes or {}
+        elif kind == "Event":
+            self._cgroup_v1_nodes = self._cgroup_v1_nodes or set()
         else:
             self._owners.setdefault(kind, {})
 
@@ -75,10 +78,20 @@ class Assembly:
                 runtime_class = decode(raw, wire.RuntimeClass)
                 if self._runtime_classes is not None:
                     self._runtime_classes[runtime_class.metadata.name] = runtime_class.handler
+            elif kind == "Event":
+                self._add_event(decode(raw, wire.Event))
             else:
                 self._ignored[kind] = self._ignored.get(kind, 0) + 1
         except (InputError, msgspec.ValidationError) as error:
             self._bad.append(f"{source}: {kind} {_name(raw, decode)}: {_in_words(error)}")
+
+    def _add_event(self, event: wire.Event) -> None:
+        self.expect("Event")
+        node = reduce.warned_of_v1(event)
+        if node and self._cgroup_v1_nodes is not None:
+            self._cgroup_v1_nodes.add(node)
+        else:
+            self._ignored["Event"] = self._ignored.get("Event", 0) + 1
 
     def _named(self, kind: str, name: str) -> None:
         if not name:
@@ -100,6 +113,8 @@ class Assembly:
             replicasets=self._owners.get("ReplicaSet"),
             jobs=self._owners.get("Job"),
             runtime_classes=self._runtime_classes,
+            cgroup_v1_nodes=None if self._cgroup_v1_nodes is None else frozenset(self._cgroup_v1_nodes),
+            kubelets=None,
             reading=Reading(
                 source=source,
                 gaps=tuple(sorted(self.gaps)),

@@ -18,6 +18,7 @@ from kubectl_cgaudit.errors import InputError
 
 _SAVE = "save it with: kubectl get nodes,pods -A -o json"
 _GZIP = b"\x1f\x8b"
+_DEEPEST = 100
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
 
@@ -59,9 +60,11 @@ def _with_missing(cluster: Cluster) -> Cluster:
 
 def _bytes(path: str, source: str) -> bytes:
     try:
-        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        data = _standard_input() if path == "-" else Path(path).read_bytes()
         if data.startswith(_GZIP):
             data = gzip.decompress(data)
+    except gzip.BadGzipFile:
+        raise InputError(f"{source} is a damaged gzip file; {_SAVE}") from None
     except OSError as error:
         raise InputError(f"{source} cannot be read: {error.strerror or error}; check the path after -f") from None
     except (EOFError, zlib.error):
@@ -70,6 +73,12 @@ def _bytes(path: str, source: str) -> bytes:
     if not data.strip():
         raise InputError(f"{source} is empty; {_SAVE}")
     return data
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise InputError("standard input is closed; give a file with -f FILE, or pipe one in")
+    return sys.stdin.buffer.read()
 
 
 def _documents(data: bytes, source: str) -> Iterator[tuple[bytes, _Object]]:
@@ -131,6 +140,7 @@ def _decode_plain(raw: Any, type_: type[Any]) -> Any:
 def _add_yaml(data: bytes, source: str, assembly: Assembly) -> None:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
+        _check_depth(data, loader, source)
         documents = [document for document in yaml.load_all(data, Loader=loader) if document is not None]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
@@ -145,6 +155,18 @@ def _add_yaml(data: bytes, source: str, assembly: Assembly) -> None:
         for item in items if isinstance(items, list) else [document]:
             kind = item.get("kind") if isinstance(item, dict) else None
             assembly.add(kind if isinstance(kind, str) else listed or "(no kind)", item, _decode_plain, source)
+
+
+def _check_depth(data: bytes, loader: Any, source: str) -> None:
+    """Refuse deep nesting before it is built, which recurses in C and can end the process."""
+    depth = 0
+    for event in yaml.parse(data, Loader=loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise InputError(f"{source} is nested too deeply to be what kubectl prints; {_SAVE}")
 
 
 def _reject_anchors(document: object, source: str) -> None:

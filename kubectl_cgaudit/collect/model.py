@@ -21,6 +21,9 @@ class Container(Struct, frozen=True):
     """running: its cgroup exists; expected: it will (again) have one; gone: it has ended, or has not begun."""
     runtime_id: str | None
     """`containerd://<id>` of the running container."""
+    image: str
+    started: str | None
+    """When the running container was created, RFC 3339: these sort as text."""
 
 
 class Owner(Struct, frozen=True, order=True):
@@ -50,6 +53,12 @@ class Pod(Struct, frozen=True):
     containers: tuple[Container, ...]
     controller: Owner | None
     template_hash: str | None
+    read_back_milli: int | None
+    """status.resources.requests.cpu: kubelets from 1.36 on read it back from the pod's cgroup."""
+    allocated_milli: int | None
+    """status.allocatedResources.cpu; None while the pod is being resized."""
+    mounts_cgroups: bool
+    """Whether it mounts the host's /sys/fs/cgroup."""
 
 
 class Handler(Struct, frozen=True):
@@ -72,6 +81,39 @@ class Node(Struct, frozen=True):
     os_image: str
     kernel: str
     handlers: tuple[Handler, ...]
+    address: str | None
+    """Where its kubelet listens: InternalIP, else Hostname."""
+    kubelet_port: int
+
+
+class KubeletConfig(Struct, frozen=True):
+    """What matters of a kubelet's /configz. CPU in thousandths; None where it is not said."""
+
+    cgroup_driver: str | None
+    cgroups_per_qos: bool
+    enforce_node_allocatable: tuple[str, ...]
+    system_reserved_cgroup: str | None
+    kube_reserved_cgroup: str | None
+    system_reserved_milli: int | None
+    kube_reserved_milli: int | None
+    cpu_cfs_quota: bool
+    cpu_cfs_quota_period_us: int
+    cpu_manager_policy: str | None
+    fail_cgroup_v1: bool | None
+
+
+class KubeletAnswers(Struct, frozen=True):
+    """What a node's kubelet answered. Empty or None where it did not, and `problems` says why."""
+
+    node: str
+    cgroup_version: Literal["v1", "v2"] | None
+    """kubelet_cgroup_version of /metrics."""
+    stats_from_spec: bool
+    """kubelet_metrics_provider{provider="cri"} is 1: the shares come from the spec, and prove nothing."""
+    shares: dict[str, int]
+    """container_spec_cpu_shares by cgroup path."""
+    config: KubeletConfig | None
+    problems: tuple[str, ...]
 
 
 class Gap(Struct, frozen=True, order=True):
@@ -106,4 +148,8 @@ class Cluster(Struct, frozen=True):
     jobs: dict[tuple[str, str], Owner | None] | None
     runtime_classes: dict[str, str] | None
     """The handler of each RuntimeClass."""
+    cgroup_v1_nodes: frozenset[str] | None
+    """Nodes whose kubelet has lately warned of cgroup v1 (an Event, reason CgroupV1); None if no event was read."""
+    kubelets: dict[str, KubeletAnswers] | None
+    """What the kubelets answered; None if they were not asked."""
     reading: Reading

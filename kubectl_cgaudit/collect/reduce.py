@@ -11,6 +11,9 @@ Selects = Callable[[str, dict[str, str]], bool]
 _QOS: dict[str, Qos] = {"Guaranteed": "Guaranteed", "Burstable": "Burstable", "BestEffort": "BestEffort"}
 _FINISHED = {"Succeeded", "Failed"}
 _VIRTUAL_TYPES = {"virtual-kubelet", "kwok", "virtual-node"}
+_KUBELET_PORT = 10250
+_CGROUP_ROOT = "/sys/fs/cgroup"
+_RESIZES = {"PodResizePending", "PodResizeInProgress"}
 _TYPE_LABELS = ("type", "liqo.io/type")
 
 
@@ -35,7 +38,19 @@ def node(raw: wire.Node) -> Node:
             Handler(handler.name, handler.features.user_namespaces if handler.features else None)
             for handler in status.runtime_handlers or ()
         ),
+        address=_address(status),
+        kubelet_port=_kubelet_port(status),
     )
+
+
+def _address(status: wire.NodeStatus) -> str | None:
+    by_type = {entry.type: entry.address for entry in reversed(status.addresses or ())}
+    return by_type.get("InternalIP") or by_type.get("Hostname") or None
+
+
+def _kubelet_port(status: wire.NodeStatus) -> int:
+    endpoint = status.daemon_endpoints.kubelet_endpoint if status.daemon_endpoints else None
+    return endpoint.port if endpoint and endpoint.port else _KUBELET_PORT
 
 
 def _node_kind(info: wire.NodeInfo, labels: dict[str, str], cpu: int | None) -> NodeKind:
@@ -71,6 +86,20 @@ def pod(raw: wire.Pod, selects: Selects) -> Pod:
         containers=containers,
         controller=controller(meta),
         template_hash=labels.get("pod-template-hash"),
+        read_back_milli=_amount((status.resources or wire.Resources()).requests, "status.resources.requests.cpu"),
+        allocated_milli=None
+        if _is_resizing(status)
+        else _amount(status.allocated_resources, "status.allocatedResources.cpu"),
+        mounts_cgroups=any(
+            volume.host_path and volume.host_path.path.rstrip("/").startswith(_CGROUP_ROOT)
+            for volume in spec.volumes or ()
+        ),
+    )
+
+
+def _is_resizing(status: wire.PodStatus) -> bool:
+    return bool(status.resize) or any(
+        each.type in _RESIZES and each.status == "True" for each in status.conditions or ()
     )
 
 
@@ -124,6 +153,8 @@ def _container(spec: wire.ContainerSpec, role: Role, status: wire.ContainerStatu
         limit_milli=limit,
         presence=presence,
         runtime_id=status.container_id or None if status and presence == "running" else None,
+        image=spec.image or "",
+        started=status.state.running.started_at if status and status.state and status.state.running else None,
     )
 
 
@@ -150,6 +181,12 @@ def _amount(amounts: wire.CpuAmount | None, field: str) -> int | None:
         return milli(amounts.cpu)
     except InputError as error:
         raise InputError(f"{field}: {error}") from None
+
+
+def warned_of_v1(event: wire.Event) -> str | None:
+    """The node whose kubelet found itself on cgroup v1 when it started, if that is what the event says."""
+    about = event.involved_object or event.regarding
+    return about.name if event.reason == "CgroupV1" and about and about.kind == "Node" else None
 
 
 def owners(items: Iterable[wire.Owned]) -> dict[tuple[str, str], Owner | None]:

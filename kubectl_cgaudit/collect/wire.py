@@ -47,8 +47,21 @@ class ContainerSpec(Struct, rename="camel"):
     """spec.containers[], spec.initContainers[]."""
 
     name: str = ""
+    image: str | None = None
     resources: Resources | None = None
     restart_policy: str | None = None
+
+
+class HostPath(Struct):
+    """spec.volumes[].hostPath."""
+
+    path: str = ""
+
+
+class Volume(Struct, rename="camel"):
+    """spec.volumes[]; only what of the host is mounted counts."""
+
+    host_path: HostPath | None = None
 
 
 class PodSpec(Struct, rename="camel"):
@@ -62,6 +75,7 @@ class PodSpec(Struct, rename="camel"):
     init_containers: list[ContainerSpec] | None = None
     containers: list[ContainerSpec] | None = None
     ephemeral_containers: list[ContainerSpec] | None = None
+    volumes: list[Volume] | None = None
 
 
 class Terminated(Struct, rename="camel"):
@@ -70,10 +84,16 @@ class Terminated(Struct, rename="camel"):
     exit_code: int = 0
 
 
+class Running(Struct, rename="camel"):
+    """state.running."""
+
+    started_at: str | None = None
+
+
 class ContainerState(Struct):
     """state of a container."""
 
-    running: dict[str, object] | None = None
+    running: Running | None = None
     waiting: dict[str, object] | None = None
     terminated: Terminated | None = None
 
@@ -88,11 +108,22 @@ class ContainerStatus(Struct, rename="camel"):
     resources: Resources | None = None
 
 
+class Condition(Struct):
+    """status.conditions[]."""
+
+    type: str = ""
+    status: str = ""
+
+
 class PodStatus(Struct, rename="camel"):
     """status of a Pod."""
 
     phase: str | None = None
     qos_class: str | None = None
+    resize: str | None = None
+    conditions: list[Condition] | None = None
+    resources: Resources | None = None
+    allocated_resources: CpuAmount | None = None
     init_container_statuses: list[ContainerStatus] | None = None
     container_statuses: list[ContainerStatus] | None = None
     ephemeral_container_statuses: list[ContainerStatus] | None = None
@@ -129,9 +160,30 @@ class RuntimeHandler(Struct):
     features: HandlerFeatures | None = None
 
 
+class Address(Struct):
+    """status.addresses[]."""
+
+    type: str = ""
+    address: str = ""
+
+
+class Endpoint(Struct):
+    """status.daemonEndpoints.kubeletEndpoint."""
+
+    port: int = field(default=0, name="Port")
+
+
+class DaemonEndpoints(Struct, rename="camel"):
+    """status.daemonEndpoints."""
+
+    kubelet_endpoint: Endpoint | None = None
+
+
 class NodeStatus(Struct, rename="camel"):
     """status of a Node."""
 
+    addresses: list[Address] | None = None
+    daemon_endpoints: DaemonEndpoints | None = None
     capacity: CpuAmount | None = None
     allocatable: CpuAmount | None = None
     node_info: NodeInfo | None = None
@@ -156,6 +208,21 @@ class RuntimeClass(Struct):
 
     metadata: Metadata = field(default_factory=Metadata)
     handler: str = ""
+
+
+class EventObject(Struct):
+    """involvedObject (v1) or regarding (events.k8s.io/v1) of an Event."""
+
+    kind: str = ""
+    name: str = ""
+
+
+class Event(Struct, rename="camel"):
+    """An Event, in either API."""
+
+    reason: str | None = None
+    involved_object: EventObject | None = None
+    regarding: EventObject | None = None
 
 
 class ListMetadata(Struct, rename="camel"):

@@ -1,25 +1,24 @@
-"""A first simple reading of the Node object: what it says of the node's state, and what it only hints at."""
+"""What the Node object itself says, and what holds where nothing says otherwise."""
+
+from collections.abc import Iterator
 
 from kubectl_cgaudit.collect.model import Node
+from kubectl_cgaudit.detect.evidence import Evidence
 from kubectl_cgaudit.detect.state import Basis, State
 from kubectl_cgaudit.detect.version import KubeletVersion, refuses_v1
 
 
-def read(node: Node) -> State:
-    """The state as far as the Node object tells it.
+def defaults(node: Node) -> State:
+    """A state in which the cgroup version and the runtimes are open, and the rest is what it usually is.
 
-    The cgroup version and the runtime are not in it. The systemd driver is assumed because under it a
-    runtime upgrade can stop containers from starting, which must not be missed.
+    The systemd driver is the default because under it a runtime upgrade can stop containers from starting,
+    which must not be missed.
     """
-    version = KubeletVersion.parse(node.kubelet_version)
-    hints = []
-    if refuses_v1(version):
-        hints.append(f"kubelet {version} refuses cgroup v1 unless failCgroupV1 is false: probably v2")
     return State(
         cgroup=None,
         driver="systemd",
         kubelet_formula="linear",
-        kubelet_version=version,
+        kubelet_version=KubeletVersion.parse(node.kubelet_version),
         system_slice=None,
         root=(),
         runtimes=(),
@@ -29,5 +28,12 @@ def read(node: Node) -> State:
             "system_slice": Basis("hint", "systemd's default"),
             "root": Basis("hint", "default: only kubepods and system.slice want CPU"),
         },
-        hints=tuple(hints),
     )
+
+
+def evidence(node: Node) -> Iterator[Evidence]:
+    """What the kubelet's version hints at."""
+    version = KubeletVersion.parse(node.kubelet_version)
+    if refuses_v1(version):
+        saw = f"kubelet {version} refuses cgroup v1 unless failCgroupV1 is false"
+        yield Evidence("cgroup", "v2", "hint", "node.status.nodeInfo.kubeletVersion", saw)

@@ -72,8 +72,12 @@ def parse(text: str) -> Runtime:
         version.removeprefix("v"),
         "quadratic" if quadratic else "linear",
         # crun leaves systemd's rounded value on the scope; runc writes the raw one over it until 1.3.2.
-        rounds_quota=quadratic or name == "crun",
+        rounds_quota=_rounds(name, quadratic=quadratic),
     )
+
+
+def _rounds(name: str, *, quadratic: bool) -> bool:
+    return name == "crun" or (name == "runc" and quadratic)
 
 
 def _is_quadratic(name: str, version: str) -> bool:
@@ -100,7 +104,7 @@ def upgraded(runtime: Runtime) -> Runtime:
         return bare("quadratic")
     first = FIRST_QUADRATIC[runtime.name]
     digits = first[:2] if first[2] == 0 else first
-    return Runtime(runtime.name, ".".join(map(str, digits)), "quadratic", rounds_quota=True)
+    return Runtime(runtime.name, ".".join(map(str, digits)), "quadratic", _rounds(runtime.name, quadratic=True))
 
 
 def named_by(handler: str) -> str | None:

@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from kubectl_cgaudit.detect.evidence import Confidence, Evidence
 from kubectl_cgaudit.detect.runtime import Runtime, bare
 from kubectl_cgaudit.detect.version import KubeletVersion
 from kubectl_cgaudit.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, Formula
 
 CgroupVersion = Literal["v1", "v2"]
 Driver = Literal["systemd", "cgroupfs"]
-Confidence = Literal["certain", "likely", "hint", "assumed", "unknown"]
+PERIOD_US = 100_000
 
 DEFAULT_HANDLER = "default"
 SYSTEM_SLICE = "system.slice"
@@ -26,6 +26,18 @@ class Basis(Struct, frozen=True):
 
 
 NOT_KNOWN = Basis("unknown", "nothing says it")
+
+
+class Leftover(Struct, frozen=True):
+    """A running container that carries another weight than its handler writes now: created before an upgrade."""
+
+    namespace: str
+    pod: str
+    container: str
+    handler: str
+    weight: int
+    formula: str
+    """`linear`, `quadratic`, or `neither`."""
 
 
 class State(Struct, frozen=True):
@@ -45,8 +57,26 @@ class State(Struct, frozen=True):
     """By handler, in order of name; a handler that is not here is not known."""
     basis: dict[str, Basis]
     """Of each field, and of each handler as `runtime:<handler>`."""
-    hints: tuple[str, ...]
-    """What points one way without settling it."""
+    from_capacity: bool = False
+    """kubepods is made from the node's capacity instead of its allocatable CPU."""
+    cfs_quota: bool = True
+    period_us: int = PERIOD_US
+    leftovers: tuple[Leftover, ...] = ()
+    """Running containers whose measured weight is not what their handler writes now."""
+    evidence: tuple[Evidence, ...] = ()
+    contradictions: tuple[str, ...] = ()
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What points one way without settling it."""
+        open_ = [piece for piece in self.evidence if piece.confidence == "hint" and self.is_open(piece.about)]
+        return tuple(f"{piece.saw}: probably {piece.value}" for piece in open_)
+
+    def is_open(self, about: str) -> bool:
+        """Whether the cgroup version or a handler's runtime is not settled."""
+        if about.startswith("runtime:"):
+            return self.runtime(about.removeprefix("runtime:")) is None
+        return about == "cgroup" and self.cgroup is None
 
     def runtime(self, handler: str) -> Runtime | None:
         """What a handler runs, if that is known."""
@@ -67,6 +97,10 @@ class Setup(Struct, frozen=True):
     system_slice: int
     root: tuple[tuple[str, int], ...]
     runtimes: tuple[tuple[str, Runtime], ...]
+    from_capacity: bool = False
+    cfs_quota: bool = True
+    period_us: int = PERIOD_US
+    leftovers: tuple[Leftover, ...] = ()
 
     def runtime(self, handler: str) -> Runtime:
         """What a handler runs."""
@@ -104,11 +138,10 @@ def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ..
                 system_slice=system,
                 root=state.root,
                 runtimes=tuple(sorted(known.items())),
+                from_capacity=state.from_capacity,
+                cfs_quota=state.cfs_quota,
+                period_us=state.period_us,
+                leftovers=state.leftovers if version == "v2" else (),
             )
             answers.append((", ".join(words), setup))
     return tuple(answers)
-
-
-def with_basis(state: State, what: str, basis: Basis) -> State:
-    """The state with one more thing said of how it is known."""
-    return replace(state, basis={**state.basis, what: basis})

@@ -30,6 +30,20 @@ _KEYS = ("match", "cgroup", "driver", "kubelet", "system_slice", "runtimes", "ro
 _MATCH_KEYS = ("name", "labels")
 
 
+class _Loader(yaml.BaseLoader):
+    """Scalars stay text, as YAML would read the versions 1.30 and 1.3 as one number; a key may stand once only."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.MarkedYAMLError(problem="a key must be a single word", problem_mark=key.start_mark)
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"the key {key.value} stands twice", problem_mark=key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep=deep)
+
+
 class Rule(Struct, frozen=True):
     """One rule; None or empty where it says nothing."""
 
@@ -64,8 +78,7 @@ def load(path: str) -> tuple[Rule, ...]:
 def parse(text: str, source: str) -> tuple[Rule, ...]:
     """Read the text of a states file; `source` names it in messages."""
     try:
-        # Scalars stay text: YAML would read the versions 1.30 and 1.3 as one number.
-        rules = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
+        rules = yaml.load(text, Loader=_Loader)  # noqa: S506
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
@@ -219,12 +232,19 @@ def _overlay(state: State, rule: Rule) -> State:
     return structs.replace(state, basis={**state.basis, **basis}, **said)
 
 
+def _says(rule: Rule, field: str) -> bool:
+    if field == "system_slice":
+        return rule.system_slice is not None
+    return field.removeprefix("root: ") in dict(rule.root)
+
+
 def _check_units(rules: tuple[Rule, ...], node: Node, state: State) -> None:
     values = [("system_slice", state.system_slice), *((f"root: {name}", value) for name, value in state.root)]
     for field, value in values:
-        if value is None:
+        said = [rule for rule in rules if rule.matches(node) and _says(rule, field)]
+        if value is None or not said:
             continue
-        where = next((rule.where for rule in reversed(rules) if rule.matches(node)), "the states file")
+        where = said[-1].where
         if state.cgroup is None:
             raise UsageError(
                 f"{where}: {field} is given for node {node.name} but not its cgroup version, "

@@ -23,6 +23,10 @@ class KubeletVersion(NamedTuple):
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
+COMPRESSIBLE_FROM = KubeletVersion(1, 32, 0)
+"""The first kubelet with system-reserved-compressible, which enforces the CPU of a reserve and not its memory."""
+
+
 def refuses_v1(kubelet: KubeletVersion | None) -> bool:
     """Whether this kubelet refuses to start on cgroup v1 by default (`failCgroupV1`, true from 1.35)."""
     return kubelet is not None and kubelet >= KubeletVersion(1, 35, 0)
@@ -32,10 +36,10 @@ def rounds_pod_quota(kubelet: KubeletVersion | None) -> bool:
     """Whether the kubelet writes a pod's quota rounded up to 10 ms with the systemd driver.
 
     From 1.33.8 on in 1.33, and from 1.35; 1.34 vendors the older library and writes it raw. An unknown
-    version counts as the newest.
+    version counts as one that does not: that is the one a runtime upgrade can hurt (runc#4982).
     """
     if kubelet is None:
-        return True
+        return False
     if kubelet[:2] == (1, 33):
         return kubelet.patch >= 8
     return kubelet >= KubeletVersion(1, 35, 0)

@@ -11,8 +11,8 @@ SCHEMA_VERSION = "1.0"
 
 Severity = Literal["critical", "high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
-Effect = Literal["loses", "unknown", "moves", "gains", "nominal", "none"]
-EFFECTS: tuple[Effect, ...] = ("loses", "unknown", "moves", "gains", "nominal", "none")
+Effect = Literal["stops", "loses", "unknown", "moves", "gains", "nominal", "none"]
+EFFECTS: tuple[Effect, ...] = ("stops", "loses", "unknown", "moves", "gains", "nominal", "none")
 SubjectKind = Literal["audit", "node", "workload"]
 
 Fraction = Annotated[float | None, Meta(description="0..1; null where it cannot be said")]
@@ -22,6 +22,11 @@ When = Annotated[str, Meta(description="what the case assumes of an open questio
 
 class _Record(Struct, frozen=True, rename="camel"):
     """A part of the audit."""
+
+
+Confidence = Literal["certain", "assumed", "likely", "hint", "unknown"]
+CONFIDENCES: tuple[Confidence, ...] = ("certain", "assumed", "likely", "hint", "unknown")
+"""Surest first. assumed: the states file says so."""
 
 
 class Moment(_Record, frozen=True):
@@ -61,6 +66,7 @@ class PodAudit(_Record, frozen=True):
     node: str
     qos: str
     handler: str
+    confidence: Annotated[Confidence, Meta(description="the weakest of what its numbers rest on, system.slice aside")]
     effects: tuple[Effect, ...]
     cases: tuple[CaseChange, ...]
     containers: tuple[ContainerAudit, ...]
@@ -104,6 +110,7 @@ class WorkloadAudit(_Record, frozen=True):
     namespace: str
     name: str
     effects: Annotated[tuple[Effect, ...], Meta(description="strongest first")]
+    confidence: Annotated[Confidence, Meta(description="that of its least sure pod")]
     pod_count: int
     unpredicted_pods: Annotated[int, Meta(description="active pods on nodes that could not be read")]
     share: Annotated[Change | None, Meta(description="fraction of the node's CPU, of the pod where it changes most")]
@@ -128,8 +135,18 @@ class Known(_Record, frozen=True):
     """What is taken for true of a node, and on what ground."""
 
     value: Annotated[str | None, Meta(description="null if it is not known")]
-    confidence: Literal["certain", "likely", "hint", "assumed", "unknown"]
+    confidence: Confidence
     source: str
+
+
+class EvidenceRecord(_Record, frozen=True):
+    """A piece of evidence."""
+
+    about: str
+    value: str
+    confidence: Confidence
+    source: str
+    saw: str
 
 
 class NodeMoment(_Record, frozen=True):
@@ -163,8 +180,11 @@ class NodeAudit(_Record, frozen=True):
     kernel: str
     allocatable_milli: int
     pod_count: int
+    confidence: Annotated[Confidence, Meta(description="the weakest of cgroup version, runtimes in use and kubelet")]
     known: dict[str, Known]
     hints: tuple[str, ...]
+    evidence: tuple[EvidenceRecord, ...]
+    contradictions: tuple[str, ...]
     cases: tuple[NodeCase, ...]
 
 
@@ -211,6 +231,7 @@ class Coverage(_Record, frozen=True):
     filter: Annotated[str, Meta(description="what -n and -l selected; empty for everything")]
     gaps: tuple[GapRecord, ...]
     notes: tuple[str, ...]
+    unmatched: Annotated[tuple[str, ...], Meta(description="parts of --states and --to that speak of nothing here")]
     nodes_read: int
     nodes_audited: int
     pods_read: int

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.detect.state import DEFAULT_HANDLER
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.judge import nodes, workloads
 from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, SEVERITIES, Audit, Coverage, Finding, ScenarioRecord
@@ -38,7 +39,7 @@ def audit(
 ) -> Audit:
     """Judge a cluster. Raises UsageError when a states or target file does not fit one of its nodes."""
     comparisons = compare(cluster, rules, scenario)
-    coverage = cover(cluster, tuple(_unused(cluster, rules + scenario.rules)))
+    coverage = cover(cluster, tuple(_unmatched(cluster, comparisons, rules, scenario)))
     context = Context(cluster, comparisons, scenario, thresholds)
     judged = workloads.judge(cluster, comparisons, thresholds)
     findings = tuple(sorted(_findings(context, coverage), key=_order))
@@ -49,7 +50,7 @@ def audit(
         scenario=ScenarioRecord(
             scenario.to, scenario.describe(), _numbers(thresholds), tuple(_assumptions(comparisons))
         ),
-        verdict=conclude(judged, findings, coverage),
+        verdict=conclude(judged, findings, coverage, thresholds),
         coverage=coverage,
         nodes=tuple(nodes.judge(comparison) for comparison in comparisons),
         workloads=judged,
@@ -72,10 +73,25 @@ def _numbers(thresholds: Thresholds) -> dict[str, float]:
     return {field.replace("_", "-"): getattr(thresholds, field) for field in thresholds.__struct_fields__}
 
 
-def _unused(cluster: Cluster, rules: tuple[Rule, ...]) -> Iterator[str]:
-    for rule in rules:
+def _unmatched(
+    cluster: Cluster, comparisons: tuple[Comparison, ...], rules: tuple[Rule, ...], scenario: Scenario
+) -> Iterator[str]:
+    """What the user said that speaks of nothing here: most often a typo."""
+    for rule in rules + scenario.rules:
+        matched = [comparison for comparison in comparisons if rule.matches(comparison.node)]
         if not any(rule.matches(node) for node in cluster.nodes):
             yield f"{rule.where} matches no node"
+        for handler, _ in rule.runtimes:
+            if matched and not any(handler in _handlers(comparison) for comparison in matched):
+                yield f"{rule.where} names the handler {handler}, which no matching node has"
+    for target in scenario.runtimes:
+        runs = [run for each in comparisons for case in each.cases for _, run in case.then.runtimes]
+        if comparisons and target not in runs:
+            yield f"no node runs {target.name}, so --to {target.name}={target.version} changes nothing"
+
+
+def _handlers(comparison: Comparison) -> set[str]:
+    return {DEFAULT_HANDLER, *comparison.handlers, *(handler.name for handler in comparison.node.handlers)}
 
 
 def _assumptions(comparisons: tuple[Comparison, ...]) -> Iterator[str]:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from kubectl_cgaudit.collect.model import Cluster, Node, Pod
-from kubectl_cgaudit.detect import reading, states
+from kubectl_cgaudit.detect import gather
 from kubectl_cgaudit.detect.handlers import handler
+from kubectl_cgaudit.detect.settle import settle
 from kubectl_cgaudit.detect.state import Setup, State, setups
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.judge.scenario import Scenario, after
@@ -59,18 +60,21 @@ def compare(cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario) -> tu
         if pod.node and not pod.finished:
             placed[pod.node].append((pod, handler(pod, cluster)))
     return tuple(
-        _compare_node(node, placed.get(node.name, []), rules, scenario)
+        _compare_node(node, placed.get(node.name, []), cluster, rules, scenario)
         for node in cluster.nodes
         if node.kind == "linux"
     )
 
 
-def _compare_node(node: Node, placed: list[PlacedPod], rules: tuple[Rule, ...], scenario: Scenario) -> Comparison:
-    state = states.apply(rules, node, reading.read(node))
+def _compare_node(
+    node: Node, placed: list[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario
+) -> Comparison:
+    pieces = tuple(gather.evidence(node, placed, cluster))
+    state = settle(node, rules, pieces, gather.leftovers(node, placed, cluster))
     handlers = sorted({handler for _, handler in placed})
     cases = []
     for when, now in setups(state, handlers):
-        then = after(scenario, node, now)
+        then = after(scenario, node, now, version_known=state.cgroup is not None)
         before = predict(node, placed, now)
         cases.append(Case(when, now, then, before, before if then == now else predict(node, placed, then)))
     return Comparison(node, state, tuple(handlers), tuple(cases))

@@ -9,7 +9,7 @@ _NAMED = 5
 _READ = "read: top owners"
 
 
-def cover(cluster: Cluster, notes: tuple[str, ...]) -> Coverage:
+def cover(cluster: Cluster, unmatched: tuple[str, ...]) -> Coverage:
     """The coverage of an audit of this cluster."""
     reading = cluster.reading
     kinds: dict[str, NodeKind] = {node.name: node.kind for node in cluster.nodes}
@@ -22,7 +22,8 @@ def cover(cluster: Cluster, notes: tuple[str, ...]) -> Coverage:
         source=reading.source,
         filter=reading.filter,
         gaps=tuple(gaps),
-        notes=(*reading.notes, *notes),
+        notes=(*reading.notes, *_no_match(cluster)),
+        unmatched=unmatched,
         nodes_read=len(cluster.nodes),
         nodes_audited=sum(kind == "linux" for kind in kinds.values()),
         pods_read=len(cluster.pods),
@@ -40,6 +41,11 @@ def cover(cluster: Cluster, notes: tuple[str, ...]) -> Coverage:
         ignored_kinds=reading.ignored,
         duplicates=reading.duplicates,
     )
+
+
+def _no_match(cluster: Cluster) -> list[str]:
+    chosen = any(pod.selected for pod in cluster.pods)
+    return [] if chosen or not cluster.reading.filter else [f"No pod matches {cluster.reading.filter}"]
 
 
 def _of_kind(cluster: Cluster, kind: NodeKind) -> tuple[str, ...]:
@@ -64,7 +70,9 @@ def _missing(cluster: Cluster) -> list[GapRecord]:
         return []
     names = tuple(sorted(homeless))
     what = f"node {names[0]}" if len(names) == 1 else f"{len(names)} nodes ({_list(names)})"
-    why = f"{sum(homeless.values())} pods run there, but the Node is not among what was read"
+    count = sum(homeless.values())
+    pods = "1 pod runs" if count == 1 else f"{count} pods run"
+    why = f"{pods} there, but the Node is not among what was read"
     return [GapRecord(what, why, "Read all nodes together with the pods")]
 
 

@@ -1,8 +1,9 @@
 """What the migration changes on every node between pods and system processes."""
 
 from kubectl_cgaudit.detect.state import Setup, State
-from kubectl_cgaudit.judge.audit import Known, NodeAudit, NodeCase, NodeMoment
+from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit, NodeCase, NodeMoment
 from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.confidence import of_handlers
 from kubectl_cgaudit.predict.tree import NodeTree
 
 _DIGITS = 9
@@ -19,8 +20,14 @@ def judge(comparison: Comparison) -> NodeAudit:
         kernel=node.kernel,
         allocatable_milli=node.allocatable_milli,
         pod_count=len(comparison.cases[0].before.pods),
+        confidence=of_handlers(comparison.state, comparison.handlers),
         known=_known(comparison.state, comparison.handlers),
         hints=comparison.state.hints,
+        evidence=tuple(
+            EvidenceRecord(each.about, each.value, each.confidence, each.source, each.saw)
+            for each in comparison.state.evidence
+        ),
+        contradictions=comparison.state.contradictions,
         cases=tuple(
             NodeCase(case.when, _moment(case.before, case.now), _moment(case.after, case.then))
             for case in comparison.cases

@@ -47,12 +47,14 @@ class Scenario(Struct, frozen=True):
 
 def parse(to: str) -> Scenario:
     """Read `--to`. Raises UsageError for anything that is neither a target nor a states file."""
+    if Path(to).is_file():
+        return _from_file(to)
     plain = to.replace(" ", "")
     if not plain:
         raise UsageError(f"--to is empty; write {_FORMS}")
     words = [word for part in plain.split(",") for word in (part.split("+") if "=" not in part else [part])]
     if len(words) == 1 and words[0] not in ("v2", "runtime") and "=" not in words[0]:
-        return _from_file(to)
+        raise UsageError(f"--to: {to!r} is neither a target nor a file; write {_FORMS}")
     v2 = new_runtime = False
     kubelet: KubeletVersion | None = None
     targets: dict[str, Runtime] = {}
@@ -80,14 +82,16 @@ def _target(word: str) -> Runtime:
 
 
 def _from_file(to: str) -> Scenario:
-    if not Path(to).is_file():
-        raise UsageError(f"--to: {to!r} is neither a target nor a file; write {_FORMS}")
     return Scenario(Path(to).name, v2=False, new_runtime=False, runtimes=(), kubelet=None, rules=states.load(to))
 
 
-def after(scenario: Scenario, node: Node, now: Setup) -> Setup:
-    """What a node that is `now` will be. Raises UsageError when a target file does not fit the node."""
-    setup = _on_cgroup(now, "v2") if scenario.v2 else now
+def after(scenario: Scenario, node: Node, now: Setup, *, version_known: bool = True) -> Setup:
+    """What a node that is `now` will be. Raises UsageError when a target file does not fit the node.
+
+    Every container is created anew on the way: what is left over from before an earlier upgrade is gone.
+    """
+    setup = replace(now, leftovers=())
+    setup = _on_cgroup(setup, "v2") if scenario.v2 else setup
     if scenario.new_runtime:
         setup = replace(setup, runtimes=tuple((name, runtime.upgraded(run)) for name, run in setup.runtimes))
     for target in scenario.runtimes:
@@ -99,6 +103,12 @@ def after(scenario: Scenario, node: Node, now: Setup) -> Setup:
         setup = replace(setup, kubelet_version=scenario.kubelet)
     for rule in scenario.rules:
         if rule.matches(node):
+            version_known = version_known or rule.cgroup is not None
+            if (rule.root or rule.system_slice is not None) and not version_known:
+                raise UsageError(
+                    f"{rule.where}: a value at the root is given for node {node.name}, but not its cgroup version, and "
+                    "without it the unit (shares on v1, weight on v2) is open: add cgroup: v1 or v2"
+                )
             setup = _ruled(setup, rule)
     return setup
 

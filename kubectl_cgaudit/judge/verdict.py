@@ -3,64 +3,68 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from kubectl_cgaudit.judge.audit import EFFECTS, SEVERITIES, Coverage, Effect, Finding, Verdict, WorkloadAudit
-from kubectl_cgaudit.judge.rules.catalogue import UNKNOWN_STATE
+from kubectl_cgaudit.judge.audit import EFFECTS, SEVERITIES, Coverage, Effect, Finding, PodAudit, Verdict, WorkloadAudit
+from kubectl_cgaudit.judge.rules.catalogue import UNKNOWN_STATE, V1_NODE, WILL_NOT_START
+from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.judge.workloads import relative
 
 _MOST_STEPS = 5
-_OPEN = UNKNOWN_STATE.id
 
 
-def conclude(workloads: Sequence[WorkloadAudit], findings: Sequence[Finding], coverage: Coverage) -> Verdict:
-    """The verdict. It says 'not affected' only if everything was read and nothing is open."""
+def conclude(
+    workloads: Sequence[WorkloadAudit], findings: Sequence[Finding], coverage: Coverage, thresholds: Thresholds
+) -> Verdict:
+    """The verdict. What only may happen is counted apart from what does; what is open is never a pass."""
     effects = Counter(workload.effect for workload in workloads)
     severities = Counter(finding.severity for finding in findings)
+    parts = [
+        _stopping(findings),
+        _losing(workloads),
+        _moving(workloads),
+        _open(workloads, coverage),
+    ]
+    said = [part for part in parts if part] or [_calm(workloads, findings, effects, thresholds)]
     return Verdict(
-        sentence=_sentence(workloads, findings, effects, coverage),
+        sentence=" ".join([*said, *_caveats(coverage)]),
         workloads={effect: effects[effect] for effect in EFFECTS},
         findings={severity: severities[severity] for severity in SEVERITIES},
         next_steps=_steps(findings),
     )
 
 
-def _sentence(
-    workloads: Sequence[WorkloadAudit], findings: Sequence[Finding], effects: Counter[Effect], coverage: Coverage
-) -> str:
-    parts = [_stopping(findings), _losing(workloads, effects), _moving(workloads), _open(effects, coverage)]
-    said = [part for part in parts if part]
-    if said:
-        return " ".join(said)
-    if not workloads:
-        return "No pod was audited: nothing can be said about workloads."
-    if effects["gains"]:
-        return f"No workload loses CPU priority; {effects['gains']} of {len(workloads)} gain against system processes."
-    if effects["nominal"]:
-        return (
-            f"Not affected: no CPU share changes beyond the thresholds. Of {_count(len(workloads), 'workload', 'workloads')} "
-            f"{effects['nominal']} carry another number in cpu.weight, which alone decides nothing."
-        )
-    return f"Not affected: nothing changes for {_count(len(workloads), 'workload', 'workloads')} beyond the thresholds."
-
-
 def _stopping(findings: Sequence[Finding]) -> str:
-    containers = sum(finding.rule == "CGA301" for finding in findings)
-    nodes = sum(finding.rule == "CGA101" and finding.severity == "critical" for finding in findings)
     parts = []
-    if nodes:
-        parts.append(f"{_count(nodes, 'node does', 'nodes do')} not come back from the kubelet upgrade.")
-    if containers:
-        parts.append(f"{_count(containers, 'workload has', 'workloads have')} containers that will not start.")
+    for rule, one, many, fate in (
+        (V1_NODE.id, "node", "nodes", "not come back from the kubelet upgrade"),
+        (WILL_NOT_START.id, "workload", "workloads", "have a container that does not start"),
+    ):
+        found = [finding for finding in findings if finding.rule == rule and finding.severity == "critical"]
+        sure = sum(not finding.when for finding in found)
+        if sure:
+            parts.append(f"{_count(sure, one, many)} will {fate}.")
+        if len(found) > sure:
+            conditions = sorted({finding.when for finding in found if finding.when})
+            parts.append(f"{_count(len(found) - sure, one, many)} may {fate}, {' or '.join(conditions)}.")
     return " ".join(parts)
 
 
-def _losing(workloads: Sequence[WorkloadAudit], effects: Counter[Effect]) -> str:
-    worst = next((workload for workload in workloads if workload.effect == "loses"), None)
-    if worst is None or worst.against_system is None:
+def _losing(workloads: Sequence[WorkloadAudit]) -> str:
+    losing = [workload for workload in workloads if "loses" in workload.effects]
+    if not losing:
         return ""
-    change = worst.against_system
+    losses = [(_sure_loss(pod), workload.title, pod.node) for workload in losing for pod in workload.pods]
+    loss, title, node = min(losses)
+    verb = "loses" if len(losing) == 1 else "lose"
     return (
-        f"{effects['loses']} of {len(workloads)} workloads lose CPU priority against system processes; worst is "
-        f"{worst.title}, {change.change:.0%} on {change.node}."
+        f"{len(losing)} of {_count(len(workloads), 'workload', 'workloads')} {verb} CPU priority against system processes; "
+        f"worst is {title}, {loss:.0%} on {node}."
     )
+
+
+def _sure_loss(pod: PodAudit) -> float:
+    """The change against system processes that holds in every case: the least loss of them."""
+    changes = [relative(case.before.against_system, case.after.against_system) for case in pod.cases]
+    return max((change for change in changes if change is not None), default=0.0)
 
 
 def _moving(workloads: Sequence[WorkloadAudit]) -> str:
@@ -71,24 +75,67 @@ def _moving(workloads: Sequence[WorkloadAudit]) -> str:
     change = worst.inside_pod
     both = sum("loses" in workload.effects for workload in moving)
     among = f" ({both} of them counted above)" if both else ""
-    detail = (
-        f"; most in {worst.title}, where {change.container} loses {-change.change:.0%} of its part" if change else ""
-    )
+    up_to = "up to " if any(len(pod.cases) > 1 for pod in worst.pods) else ""
+    detail = ""
+    if change:
+        detail = f"; most in {worst.title}, where {change.container} loses {up_to}{-change.change:.0%} of its part"
     return (
         f"In {_count(len(moving), 'workload', 'workloads')}{among} CPU moves between the containers of a pod{detail}."
     )
 
 
-def _open(effects: Counter[Effect], coverage: Coverage) -> str:
+def _open(workloads: Sequence[WorkloadAudit], coverage: Coverage) -> str:
+    unread = sum(workload.unpredicted_pods > 0 for workload in workloads)
+    open_ = sum("unknown" in workload.effects and workload.unpredicted_pods == 0 for workload in workloads)
     parts = []
-    if effects["unknown"]:
+    if open_:
         parts.append(
-            f"For {_count(effects['unknown'], 'workload', 'workloads')} it cannot be said, because what their nodes run "
-            "is not known."
+            f"For {_count(open_, 'workload', 'workloads')} it cannot be said, because what their nodes run is not known."
         )
+    if unread:
+        parts.append(
+            f"For {_count(unread, 'workload', 'workloads')} it cannot be said, because their nodes were not read."
+        )
+    if not coverage.complete and not workloads:
+        parts.append("No pod was audited.")
+    return " ".join(parts)
+
+
+def _calm(
+    workloads: Sequence[WorkloadAudit], findings: Sequence[Finding], effects: Counter[Effect], thresholds: Thresholds
+) -> str:
+    """What is said if no workload stops, loses, is open, or has CPU moving inside its pods."""
+    if not workloads:
+        return "No pod was audited: nothing can be said about workloads."
+    asked = any(finding.rule == UNKNOWN_STATE.id for finding in findings)
+    whatever = ", whichever way the open questions (CGA102) turn out" if asked else ""
+    if effects["gains"]:
+        verb = "gains" if effects["gains"] == 1 else "gain"
+        return (
+            f"No workload loses CPU priority{whatever}; {effects['gains']} of "
+            f"{_count(len(workloads), 'workload', 'workloads')} {verb} against system processes."
+        )
+    numbers = (
+        ""
+        if not effects["nominal"]
+        else (
+            f" Another number in cpu.weight, which alone decides nothing: {_count(effects['nominal'], 'workload', 'workloads')}."
+        )
+    )
+    return (
+        f"Not affected{whatever}: of {_count(len(workloads), 'workload', 'workloads')} none loses "
+        f"{thresholds.system_loss:.0%} against system processes, and no container {thresholds.pod_move:.0%} of its part of "
+        f"its pod.{numbers}"
+    )
+
+
+def _caveats(coverage: Coverage) -> list[str]:
+    parts = []
     if not coverage.complete:
         parts.append("The audit is incomplete: what could not be read is listed under coverage.")
-    return " ".join(parts)
+    if coverage.unmatched:
+        parts.append(f"Check what was said: {'; '.join(coverage.unmatched)}.")
+    return parts
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -101,7 +148,7 @@ def _steps(findings: Sequence[Finding]) -> tuple[str, ...]:
     What is open comes before remedies that only hold under a condition: whoever knows the answer may not need them.
     """
     serious = [finding for finding in findings if finding.severity != "low"] or findings
-    ordered = sorted(serious, key=lambda finding: 2 if finding.when else finding.rule == _OPEN)
+    ordered = sorted(serious, key=lambda finding: 2 if finding.when else finding.rule == UNKNOWN_STATE.id)
     steps: dict[str, str] = {}
     for finding in ordered:
         when = f"{finding.when}: " if finding.when else ""

@@ -8,10 +8,12 @@ from typing import Literal
 from kubectl_cgaudit.collect.model import Cluster, Owner, Pod
 from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.detect.handlers import handler
+from kubectl_cgaudit.detect.version import refuses_v1
 from kubectl_cgaudit.judge.audit import (
     EFFECTS,
     CaseChange,
     Change,
+    Confidence,
     ContainerAudit,
     Effect,
     Moment,
@@ -21,7 +23,9 @@ from kubectl_cgaudit.judge.audit import (
     WorkloadAudit,
 )
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
+from kubectl_cgaudit.judge.confidence import of_handlers, weakest
 from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.predict.quota import cannot_start
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.weights import DEFAULT_SHARES, DEFAULT_WEIGHT
 
@@ -38,9 +42,9 @@ def judge(cluster: Cluster, comparisons: Sequence[Comparison], thresholds: Thres
         for pod, cases in comparison.pods():
             judged.add((pod.namespace, pod.name))
             if pod.selected:
-                pods[key(pod, cluster)].append(
-                    _pod(pod, handler(pod, cluster), comparison.node.name, cases, thresholds)
-                )
+                used = handler(pod, cluster)
+                sure = of_handlers(comparison.state, [used])
+                pods[key(pod, cluster)].append(_pod(pod, used, sure, comparison.node.name, cases, thresholds))
     apart = {node.name for node in cluster.nodes if node.kind in ("windows", "virtual")}
     for pod in cluster.pods:
         if pod.selected and _should_be_judged(pod, apart) and (pod.namespace, pod.name) not in judged:
@@ -58,7 +62,9 @@ def _should_be_judged(pod: Pod, apart: set[str]) -> bool:
     return pod.node is not None and not pod.finished and pod.node not in apart
 
 
-def _pod(pod: Pod, handler_name: str, node: str, cases: tuple[PodCase, ...], thresholds: Thresholds) -> PodAudit:
+def _pod(
+    pod: Pod, used: str, sure: Confidence, node: str, cases: tuple[PodCase, ...], thresholds: Thresholds
+) -> PodAudit:
     containers = []
     for index, (container, _) in enumerate(cases[0].before.containers):
         changes = tuple(
@@ -71,10 +77,11 @@ def _pod(pod: Pod, handler_name: str, node: str, cases: tuple[PodCase, ...], thr
     effects = _effects(
         [
             _case_effects(pod_changes[index], [c.cases[index] for c in containers], thresholds)
-            for index in range(len(cases))
+            | _stops(pod, used, case)
+            for index, case in enumerate(cases)
         ]
     )
-    return PodAudit(pod.name, node, pod.qos, handler_name, effects, pod_changes, tuple(containers))
+    return PodAudit(pod.name, node, pod.qos, used, sure, effects, pod_changes, tuple(containers))
 
 
 def _change(case: PodCase, before: Cgroup, after: Cgroup) -> CaseChange:
@@ -125,12 +132,20 @@ def _case_effects(pod: CaseChange, containers: Iterable[CaseChange], thresholds:
     return effects
 
 
+def _stops(pod: Pod, used: str, case: PodCase) -> set[Effect]:
+    """Whether the pod does not run after the move: its node does not come back, or a container does not start."""
+    now, then = case.case.now, case.case.then
+    lost = then.cgroup == "v1" and refuses_v1(then.kubelet_version) and not refuses_v1(now.kubelet_version)
+    fails = any(cannot_start(pod, container, then, used) for container in pod.containers)
+    return {"stops"} if lost or fails else set()
+
+
 def _effects(cases: Sequence[set[Effect]]) -> tuple[Effect, ...]:
     """What holds in every case; a change of CPU that holds only in some is unknown, never left out."""
     sure = set.intersection(*cases)
     open_ = set.union(*cases) - sure
     found = set(sure)
-    if open_ & {"loses", "gains", "moves"}:
+    if open_ & {"stops", "loses", "gains", "moves"}:
         found.add("unknown")
     if "nominal" in open_:
         found.add("nominal")
@@ -148,6 +163,7 @@ def _workload(k: Key, pods: list[PodAudit], unpredicted: int) -> WorkloadAudit:
         namespace=namespace,
         name=owner.name,
         effects=tuple(effect for effect in EFFECTS if effect in effects),
+        confidence="unknown" if unpredicted else weakest(pod.confidence for pod in pods),
         pod_count=len(pods),
         unpredicted_pods=unpredicted,
         share=max(shares, key=lambda change: abs(change.change)) if shares else None,

@@ -9,12 +9,7 @@ from collections.abc import Iterable
 
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.version import KubeletVersion
-from kubectl_cgaudit.weights import MAX_SHARES, MIN_SHARES
-
-
-def milli_to_shares(milli: int) -> int:
-    """Shares (2..262144) of a CPU quantity in thousandths: `milli * 1024 // 1000`, clamped."""
-    return max(MIN_SHARES, min(MAX_SHARES, milli * 1024 // 1000))
+from kubectl_cgaudit.weights import MIN_SHARES, milli_to_shares
 
 
 def pod_level_resources(kubelet: KubeletVersion | None) -> bool:
@@ -48,6 +43,11 @@ def pod_request(pod: Pod, kubelet: KubeletVersion | None) -> int:
     if pod.request_milli is not None and pod_level_resources(kubelet):
         return pod.request_milli + pod.overhead_milli
     return _at_most(pod.containers, "request") + pod.overhead_milli
+
+
+def pod_shares(pod: Pod, kubelet: KubeletVersion | None) -> int:
+    """Shares (2..262144) of a pod's cgroup: of its request; BestEffort pods have the least there is."""
+    return MIN_SHARES if pod.qos == "BestEffort" else milli_to_shares(pod_request(pod, kubelet))
 
 
 def pod_limit(pod: Pod, kubelet: KubeletVersion | None) -> int | None:

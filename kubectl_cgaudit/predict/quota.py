@@ -2,46 +2,59 @@
 
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.runtime import Runtime
-from kubectl_cgaudit.detect.state import Setup
+from kubectl_cgaudit.detect.state import PERIOD_US, Setup
 from kubectl_cgaudit.detect.version import rounds_pod_quota
 from kubectl_cgaudit.predict.kubelet import container_limit, pod_limit
 
-PERIOD_US = 100_000
 SMALLEST_QUOTA_US = 1_000
 _STEP_US_PER_SECOND = 10_000
 
 
-def milli_to_quota(limit_milli: int) -> int:
+def milli_to_quota(limit_milli: int, period_us: int = PERIOD_US) -> int:
     """Quota of a CPU limit in thousandths: `limit * period / 1000`, at least 1000 us.
 
     Source: kubernetes pkg/kubelet/cm/helpers_linux.go, `MilliCPUToQuota`.
     """
-    return max(SMALLEST_QUOTA_US, limit_milli * PERIOD_US // 1000)
+    return max(SMALLEST_QUOTA_US, limit_milli * period_us // 1000)
 
 
-def round_up(quota_us: int) -> int:
+def round_up(quota_us: int, period_us: int = PERIOD_US) -> int:
     """The quota as systemd stores it: 1% of a CPU is its smallest step, and it is rounded up to one.
 
     Source: opencontainers/cgroups systemd/v2.go, `addCPUQuota`, since v0.0.2.
     """
-    per_second = quota_us * 1_000_000 // PERIOD_US
+    per_second = quota_us * 1_000_000 // period_us
     steps = -(-per_second // _STEP_US_PER_SECOND)
-    return steps * _STEP_US_PER_SECOND * PERIOD_US // 1_000_000
+    return steps * _STEP_US_PER_SECOND * period_us // 1_000_000
 
 
 def container_quota(container: Container, pod: Pod, setup: Setup, runtime: Runtime) -> int | None:
     """Quota of a container's cgroup (for crun the scope's), or None for no limit."""
     limit = container_limit(container, pod, setup.kubelet_version)
-    if limit is None or runtime.formula == "none":
+    if limit is None or runtime.formula == "none" or not setup.cfs_quota:
         return None
-    quota = milli_to_quota(limit)
-    return round_up(quota) if setup.driver == "systemd" and runtime.rounds_quota else quota
+    quota = milli_to_quota(limit, setup.period_us)
+    return round_up(quota, setup.period_us) if setup.driver == "systemd" and runtime.rounds_quota else quota
 
 
 def pod_quota(pod: Pod, setup: Setup) -> int | None:
     """Quota of a pod's cgroup, or None when the kubelet sets none."""
     limit = pod_limit(pod, setup.kubelet_version)
-    if limit is None:
+    if limit is None or not setup.cfs_quota:
         return None
-    quota = milli_to_quota(limit)
-    return round_up(quota) if setup.driver == "systemd" and rounds_pod_quota(setup.kubelet_version) else quota
+    quota = milli_to_quota(limit, setup.period_us)
+    return (
+        round_up(quota, setup.period_us)
+        if setup.driver == "systemd" and rounds_pod_quota(setup.kubelet_version)
+        else quota
+    )
+
+
+def cannot_start(pod: Pod, container: Container, setup: Setup, handler_name: str) -> bool:
+    """Whether the kernel refuses this container's quota. Rule: runc#4982, containerd#12496."""
+    runtime = setup.runtime(handler_name)
+    writes_rounded = setup.driver == "systemd" and runtime.rounds_quota and runtime.name in ("runc", None)
+    if setup.cgroup != "v1" or not writes_rounded:
+        return False
+    of_pod, own = pod_quota(pod, setup), container_quota(container, pod, setup, runtime)
+    return of_pod is not None and own is not None and own > of_pod

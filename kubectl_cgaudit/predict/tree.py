@@ -4,7 +4,7 @@ A weight competes only with its siblings: a cgroup's fraction is the product, fr
 value over the sum of its siblings' (weights on v2, shares on v1).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -12,9 +12,9 @@ from msgspec import Struct
 from kubectl_cgaudit.collect.model import Container, Node, Pod, Qos
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup
 from kubectl_cgaudit.predict import paths
-from kubectl_cgaudit.predict.kubelet import container_shares, milli_to_shares, pod_request
-from kubectl_cgaudit.predict.quota import PERIOD_US, container_quota, pod_quota
-from kubectl_cgaudit.weights import MIN_SHARES, weight_of
+from kubectl_cgaudit.predict.kubelet import container_shares, pod_request, pod_shares
+from kubectl_cgaudit.predict.quota import container_quota, pod_quota
+from kubectl_cgaudit.weights import MIN_SHARES, milli_to_shares, weight_of
 
 QOS_CLASSES: tuple[Qos, ...] = ("Guaranteed", "Burstable", "BestEffort")
 Level = Literal["root", "kubepods", "qos", "pod", "container"]
@@ -100,15 +100,11 @@ def burstable_shares(pods: Iterable[Pod], setup: Setup) -> int:
     return milli_to_shares(sum(requests))
 
 
-def pod_shares(pod: Pod, setup: Setup) -> int:
-    """Shares of a pod's cgroup: of its request; BestEffort pods have the least there is."""
-    return MIN_SHARES if pod.qos == "BestEffort" else milli_to_shares(pod_request(pod, setup.kubelet_version))
-
-
 def predict(node: Node, placed: Sequence[PlacedPod], setup: Setup) -> NodeTree:
     """The tree of a node. `placed` are its active pods."""
-    pods = [_PodValues(pod, handler, setup) for pod, handler in placed]
-    kubepods = milli_to_shares(node.allocatable_milli)
+    leftovers = {(each.namespace, each.pod, each.container): each.weight for each in setup.leftovers}
+    pods = [_PodValues(pod, handler, setup, leftovers) for pod, handler in placed]
+    kubepods = milli_to_shares(node.capacity_milli if setup.from_capacity else node.allocatable_milli)
     burstable = burstable_shares((pod for pod, _ in placed), setup)
     root_values = [(SYSTEM_SLICE, setup.system_slice), *setup.root]
     root_total = kubelet_value(kubepods, setup) + sum(value for _, value in root_values)
@@ -139,7 +135,7 @@ def predict(node: Node, placed: Sequence[PlacedPod], setup: Setup) -> NodeTree:
 
 def _root_cgroup(name: str, value: int, share: float, setup: Setup) -> Cgroup:
     shares, weight = (value, None) if setup.cgroup == "v1" else (None, value)
-    return Cgroup("root", None, None, None, f"/{name}", setup.cgroup, shares, weight, None, PERIOD_US, share)
+    return Cgroup("root", None, None, None, f"/{name}", setup.cgroup, shares, weight, None, setup.period_us, share)
 
 
 def _kubelet_cgroup(
@@ -147,17 +143,18 @@ def _kubelet_cgroup(
 ) -> Cgroup:
     weight = weight_of(shares, setup.kubelet_formula) if setup.cgroup == "v2" else None
     namespace, name = (pod.namespace, pod.name) if pod else (None, None)
-    return Cgroup(level, namespace, name, None, path, setup.cgroup, shares, weight, quota, PERIOD_US, share)
+    return Cgroup(level, namespace, name, None, path, setup.cgroup, shares, weight, quota, setup.period_us, share)
 
 
 class _PodValues:
     """A pod's values before the node's totals are known."""
 
-    def __init__(self, pod: Pod, handler: str, setup: Setup) -> None:
+    def __init__(self, pod: Pod, handler: str, setup: Setup, leftovers: Mapping[tuple[str, str, str], int]) -> None:
+        self.leftovers = leftovers
         self.pod = pod
         self.setup = setup
         self.runtime = setup.runtime(handler)
-        self.shares = pod_shares(pod, setup)
+        self.shares = pod_shares(pod, setup.kubelet_version)
         self.value = kubelet_value(self.shares, setup)
         self.containers = [
             (container, container_shares(container, pod, setup.kubelet_version))
@@ -169,7 +166,7 @@ class _PodValues:
     def build(self, slice_share: float, slice_total: int) -> PodTree:
         share = slice_share * self.value / slice_total if self.wants_cpu else 0.0
         path = paths.pod(self.pod, self.setup.driver)
-        weighed = [(container, shares, self._weight(shares)) for container, shares in self.containers]
+        weighed = [(container, shares, self._weight(container, shares)) for container, shares in self.containers]
         on_v1 = self.setup.cgroup == "v1"
         total = sum(
             (shares if on_v1 else weight or 0) for container, shares, weight in weighed if container.role != "init"
@@ -191,7 +188,7 @@ class _PodValues:
                         shares=shares if self.runtime.formula != "none" else None,
                         weight=weight,
                         quota_us=container_quota(container, self.pod, self.setup, self.runtime),
-                        period_us=PERIOD_US,
+                        period_us=self.setup.period_us,
                         share=share * value / total if competes and value is not None else None,
                     ),
                 )
@@ -200,7 +197,8 @@ class _PodValues:
         cgroup = _kubelet_cgroup("pod", self.pod, path, self.shares, quota, share, self.setup)
         return PodTree(self.pod, cgroup, tuple(cgroups))
 
-    def _weight(self, shares: int) -> int | None:
+    def _weight(self, container: Container, shares: int) -> int | None:
         if self.setup.cgroup == "v1" or self.runtime.formula == "none":
             return None
-        return weight_of(shares, self.runtime.formula)
+        left_over = self.leftovers.get((self.pod.namespace, self.pod.name, container.name))
+        return left_over or weight_of(shares, self.runtime.formula)

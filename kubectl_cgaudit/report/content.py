@@ -38,6 +38,7 @@ LONGEST_NAME = 253
 LONGEST_TEXT = 3000
 CONFIDENCES = ("certain", "likely", "hint", "assumed", "unknown")
 ALSO: dict[Effect, str] = {
+    "loses": "loses against system processes",
     "unknown": "for some of it, it cannot be said",
     "moves": "CPU moves inside its pod",
     "gains": "some pods gain against system processes",
@@ -342,8 +343,9 @@ def thresholds(audit: Audit) -> list[tuple[str, str, str]]:
 def coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:
     """What was set apart, and how names were found. Plain text, not escaped."""
     only = shorten(visible(coverage.filter), LONGEST_TEXT)
+    siblings = "; the other pods are read as siblings" if coverage.complete else ""
     apart = [
-        ("Filter", f"only {only} is reported; the other pods are read as siblings" if only else ""),
+        ("Filter", f"only {only} is reported{siblings}" if only else ""),
         ("Finished pods, which want no CPU", str(coverage.pods_finished)),
         ("Pods without a node, not predicted", names(coverage.pods_without_node) or "none"),
         ("Windows nodes, which have no cgroups", _apart(coverage.windows_nodes, coverage.pods_on_windows_nodes)),
@@ -354,6 +356,11 @@ def coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:
     apart.append(("Objects of no use to the audit", ignored))
     apart.append(("Objects read more than once", str(coverage.duplicates) if coverage.duplicates else ""))
     return [(what, value) for what, value in apart if value]
+
+
+def notes(coverage: Coverage) -> list[str]:
+    """What else is to be known of the reading; first what the user said that speaks of nothing here."""
+    return [f"Check: {what}" for what in coverage.unmatched] + list(coverage.notes)
 
 
 def _apart(nodes: Sequence[str], pods_there: int) -> str:

@@ -9,9 +9,10 @@ from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.detect.version import KubeletVersion
 from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.predict.kubelet import container_limit, pod_level_resources, pod_limit, pod_request
+from kubectl_cgaudit.predict.quota import milli_to_quota
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PodTree
 from kubectl_cgaudit.report.escape import visible
-from kubectl_cgaudit.report.words import number, percent
+from kubectl_cgaudit.report.words import counted, number, percent
 from kubectl_cgaudit.weights import Formula
 
 _MOST_SIBLINGS = 8
@@ -100,7 +101,7 @@ def _qos(tree: NodeTree, pod_tree: PodTree, setup: Setup) -> Iterator[str]:
     if own is tree.burstable:
         pods = [other.pod for other in tree.pods if other.pod.qos == "Burstable"]
         total = sum(pod_request(pod, setup.kubelet_version) for pod in pods)
-        made = f"requests of {len(pods)} active Burstable pods {total}m -> {total} * 1024 // 1000"
+        made = f"requests of {counted(len(pods), 'active Burstable pod')} {total}m -> {total} * 1024 // 1000"
         yield f"    {made} = {_value(own, setup.kubelet_formula)}"
     else:
         yield f"    BestEffort always has {_value(own, setup.kubelet_formula)}"
@@ -126,7 +127,7 @@ def _pod(tree: NodeTree, pod_tree: PodTree, setup: Setup) -> Iterator[str]:
     yield f"    {_share('pod', pod_tree.cgroup, others, whole, of)}"
     limit = pod_limit(pod, setup.kubelet_version)
     if limit is not None:
-        yield f"    limit {limit}m -> quota {pod_tree.cgroup.quota_us} us of {pod_tree.cgroup.period_us} us"
+        yield f"    {_quota(limit, pod_tree.cgroup)}"
 
 
 def _request(pod: Pod, kubelet: KubeletVersion | None) -> str:
@@ -164,7 +165,16 @@ def _containers(pod_tree: PodTree, setup: Setup, runtime: Runtime) -> Iterator[s
             yield f"      {_share(container.name, cgroup, others, 0.0, 'the pod')}"
         if cgroup.quota_us is not None:
             limit = container_limit(container, pod_tree.pod, setup.kubelet_version)
-            yield f"      limit {limit}m -> quota {cgroup.quota_us} us of {cgroup.period_us} us"
+            yield f"      {_quota(limit or 0, cgroup)}"
+
+
+def _quota(limit: int, cgroup: Cgroup) -> str:
+    """`limit 77m * 100000 us / 1000 = 7700 us, rounded up to 8000 us`."""
+    raw = milli_to_quota(limit, cgroup.period_us)
+    exact = limit * cgroup.period_us // 1000
+    least = f", raised to the least of {raw} us" if raw != exact else ""
+    rounded = f", rounded up to {cgroup.quota_us} us" if cgroup.quota_us != raw else ""
+    return f"limit {limit}m * {cgroup.period_us} us / 1000 = {exact} us{least}{rounded}: the quota"
 
 
 def _amount(container: Container, pod: Pod, setup: Setup) -> str:

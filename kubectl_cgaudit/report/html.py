@@ -10,6 +10,7 @@ from kubectl_cgaudit.report import content, words
 from kubectl_cgaudit.report.escape import shorten, visible
 
 _TILES: dict[Effect, tuple[str, str]] = {
+    "stops": ("✖", "do not run after the move"),
     "loses": ("▼", "lose against system processes"),
     "unknown": ("?", "cannot be said"),
     "moves": ("⇄", "CPU moves inside the pod"),

@@ -213,7 +213,7 @@ def _workloads(workloads: Sequence[WorkloadAudit]) -> str:
 
 
 def _strong(text: str, effect: Effect) -> str:
-    return _Live(f"**{_cell(text)}**") if effect in ("loses", "unknown") else text
+    return _Live(f"**{_cell(text)}**") if effect in ("stops", "loses", "unknown") else text
 
 
 def _findings(findings: Sequence[Finding]) -> str:
@@ -252,7 +252,7 @@ def _coverage(coverage: Coverage) -> str:
         [(_Live(f"**{_text(gap.what)}**"), _text(gap.why), _text(gap.remedy)) for gap in coverage.gaps],
     )
     facts_ = _list(f"{_cell(what)}: {prose(value)}" for what, value in content.coverage_facts(coverage))
-    notes = _list(f"Note: {_prose(note)}" for note in coverage.notes)
+    notes = _list(f"Note: {_prose(note)}" for note in content.notes(coverage))
     return "\n\n".join(part for part in (state, gaps, facts_, notes) if part)
 
 

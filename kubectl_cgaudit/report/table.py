@@ -28,6 +28,7 @@ _WIDE = 160
 _MOST_ROWS = 25
 _NAME = 28
 _MOST_NODES = 15
+_ALWAYS_SAID = {"CGA103"}
 HOW_TO_READ = (
     "A container competes only inside its pod, and pods carry the kubelet's weight: a new runc or crun changes no pod's CPU, "
     "only the split inside it. Against system processes the cgroup version and the reserves decide. "
@@ -182,7 +183,7 @@ def _pods(workload: WorkloadAudit) -> str:
 
 def _row(workload: WorkloadAudit) -> list[str]:
     return [
-        shorten(_title(workload), _NAME),
+        middle(_title(workload), _NAME),
         _pods(workload),
         shorten(_effect(workload), 16),
         against_system(workload),
@@ -190,12 +191,20 @@ def _row(workload: WorkloadAudit) -> list[str]:
     ]
 
 
+def middle(text: str, most: int) -> str:
+    """The text in at most `most` characters, cut in the middle: its end tells apart what begins alike."""
+    if len(text) <= most:
+        return text
+    tail = (most - 1) * 2 // 3
+    return f"{text[: most - 1 - tail]}…{text[-tail:]}"
+
+
 def _narrow(rows: list[list[str]], headers: Sequence[str]) -> list[list[str]]:
     """The rows with their last column cut to what the others leave of the width."""
     others = [max([len(header), *(len(row[column]) for row in rows)]) for column, header in enumerate(headers[:-1])]
     # tabulate puts two blanks between columns, and two more before a header.
     left = _WIDTH - sum(others) - 4 * len(others)
-    return [[*row[:-1], shorten(row[-1], max(left, len(headers[-1])))] for row in rows]
+    return [[*row[:-1], middle(row[-1], max(left, len(headers[-1])))] for row in rows]
 
 
 def _wide_row(workload: WorkloadAudit) -> list[str]:
@@ -228,6 +237,8 @@ def _findings(findings: Sequence[Finding], width: int, *, wide: bool) -> str:
         else:
             names = named([member.subject.title + _when(member) for member in members], 4)
             lines.append(_wrap(names, width, " " * 9, " " * 9))
+            if severity != "low" or rule in _ALWAYS_SAID:
+                lines.append(_wrap(members[0].seen, width, " " * 9, " " * 9))
     return "FINDINGS\n" + "\n".join(lines)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from kubectl_cgaudit.judge.audit import Change, Effect, NodeMoment, NominalChange, Span, WorkloadAudit
 
 EFFECT_WORDS: dict[Effect, str] = {
+    "stops": "does not run after the move",
     "loses": "loses against system processes",
     "unknown": "cannot be said",
     "moves": "CPU moves inside its pod",

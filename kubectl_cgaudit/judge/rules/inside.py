@@ -1,6 +1,6 @@
 """CGA204: CPU that moves between the containers of one pod, and the request that would undo it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import handler
@@ -9,11 +9,11 @@ from kubectl_cgaudit.judge.compare import PodCase
 from kubectl_cgaudit.judge.rules.catalogue import MOVES_INSIDE
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, percent, pod_hits, steps
 from kubectl_cgaudit.judge.workloads import relative
-from kubectl_cgaudit.predict.kubelet import milli_to_shares
 from kubectl_cgaudit.predict.tree import Cgroup
-from kubectl_cgaudit.weights import MAX_SHARES, Formula, shares_with_weight, weight_of
+from kubectl_cgaudit.weights import MAX_SHARES, Formula, milli_to_shares, shares_with_weight, weight_of
 
 _Part = tuple[Container, Cgroup, Cgroup]
+_ROUNDS = 10
 _MOST_MILLI = MAX_SHARES * 1000 // 1024
 
 
@@ -51,7 +51,7 @@ def _move(context: Context, node: str, pod: Pod, case: PodCase) -> Look:
         f"Weights: {_weights(case)}."
     )
     formula = case.case.then.runtime(handler(pod, context.cluster)).formula
-    return -(change or 0.0), seen, _remedy(formula, container, (before, after), [part[:3] for part in gainers])
+    return -(change or 0.0), seen, _remedy(formula, pod, container, before, [part[:3] for part in gainers])
 
 
 def _part(case: PodCase, cgroup: Cgroup, *, after: bool) -> float | None:
@@ -66,36 +66,48 @@ def _weights(case: PodCase) -> str:
     )
 
 
-def _remedy(formula: str, loser: Container, weights: tuple[Cgroup, Cgroup], gainers: list[_Part]) -> str:
-    before, after = weights
-    priced = [part for part in gainers if part[0].request_milli and part[1].value and part[2].weight]
-    if formula == "none" or not (before.value and after.weight and loser.request_milli) or len(priced) != len(gainers):
+def _remedy(formula: str, pod: Pod, loser: Container, before: Cgroup, gainers: list[_Part]) -> str:
+    priced = [part for part in gainers if part[0].request_milli and part[1].value]
+    if formula == "none" or not (before.value and loser.request_milli) or len(priced) != len(gainers):
         return (
-            "Lower the requests of the containers that gain, or raise that of the one that loses, until their weights "
-            "have the old ratio; `kubectl cgaudit convert` shows the weight of a request."
+            "Move some of the request of the containers that gain to the one that loses, until their weights have the old "
+            "ratio; `kubectl cgaudit convert` shows the weight of a request."
         )
     curve: Formula = "linear" if formula == "linear" else "quadratic"
-    lowered, freed = [], 0
-    for gainer, was, _ in priced:
-        old, new = gainer.request_milli or 0, request_for(after.weight * (was.value or 0) / before.value, curve)
-        if new < old:
-            lowered.append(f"{gainer.name}'s request from {old}m to {new}m (weight {_weight(new, curve)})")
-            freed += old - new
-    choices = [f"lower {' and '.join(lowered)}, which frees {freed}m a pod to schedule"] if lowered else []
-    if len(priced) == 1:
-        wanted = (priced[0][2].weight or 0) * before.value / (priced[0][1].value or 1)
-        raised = request_for(wanted, curve)
-        if raised > loser.request_milli:
-            cost = raised - loser.request_milli
-            choices.append(
-                f"raise {loser.name}'s from {loser.request_milli}m to {raised}m (weight {_weight(raised, curve)}), "
-                f"which costs {cost}m a pod"
-            )
-    ratio = " : ".join([f"{before.value}", *(f"{was.value}" for _, was, _ in priced)])
-    names = " : ".join([loser.name, *(gainer.name for gainer, _, _ in priced)])
+    ratios = [(was.value or 0) / before.value for _, was, _ in priced]
+    olds = [gainer.request_milli or 0 for gainer, _, _ in priced]
+    mine, theirs = shifted(loser.request_milli, olds, ratios, curve)
+    if mine <= loser.request_milli:
+        return "No shift of the request between them restores the old ratio."
+    lowered = [f"{part[0].name} {old}m -> {new}m" for part, old, new in zip(priced, olds, theirs, strict=True)]
+    weights = " : ".join(str(_weight(milli, curve)) for milli in (mine, *theirs))
+    was = " : ".join(str(value) for value in (before.value, *(cgroup.value for _, cgroup, _ in priced)))
+    raised = raised_alone(loser.request_milli, olds, ratios, curve)
+    alone = f" Raising {loser.name} alone takes {raised}m, {raised - loser.request_milli}m more a pod to schedule."
+    limits = " Their limits go with them, as the pod is Guaranteed." if pod.qos == "Guaranteed" else ""
     return (
-        f"To keep {names} near {ratio}, {'; or '.join(choices)}." if choices else "No request restores the old ratio."
+        f"Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: {loser.name} "
+        f"{loser.request_milli}m -> {mine}m, {', '.join(lowered)}; weights {weights}, as {was} now.{limits}{alone}"
     )
+
+
+def shifted(loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula) -> tuple[int, list[int]]:
+    """Requests with the same sum whose weights have the wanted ratios to the loser's, as near as requests allow."""
+    mine, theirs = loser, list(gainers)
+    for _ in range(_ROUNDS):
+        weight = _weight(mine, formula)
+        lowered = [min(old, request_for(weight * part, formula)) for old, part in zip(gainers, ratios, strict=True)]
+        grown = loser + sum(gainers) - sum(lowered)
+        if (grown, lowered) == (mine, theirs):
+            break
+        mine, theirs = grown, lowered
+    return mine, theirs
+
+
+def raised_alone(loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula) -> int:
+    """The loser's request that restores the wanted ratio to every gainer without touching theirs."""
+    wanted = [_weight(old, formula) / part for old, part in zip(gainers, ratios, strict=True)]
+    return max(loser, *(request_for(weight, formula) for weight in wanted))
 
 
 def _weight(milli: int, formula: Formula) -> int:

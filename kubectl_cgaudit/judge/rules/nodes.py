@@ -7,10 +7,15 @@ from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.detect.runtime import named_by
 from kubectl_cgaudit.detect.version import refuses_v1
 from kubectl_cgaudit.judge.audit import Finding, Severity, Subject
-from kubectl_cgaudit.judge.compare import Comparison, PodCase
+from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
+from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rules.catalogue import BOTH_FORMULAS, UNKNOWN_STATE, V1_NODE
 from kubectl_cgaudit.judge.rules.context import Context
 
+_CANNOT = "a kubelet from 1.35 on does not start there"
+_STAY = (
+    "Leave the node on cgroup v2: v1 is on its way out (kubelet 1.35 refuses it, removal is planned for 1.38 or later)."
+)
 _MOVE = (
     "Move the node to cgroup v2 before it gets a kubelet from 1.35 on: a newer OS image, or boot it with "
     "systemd.unified_cgroup_hierarchy=1. failCgroupV1: false in the kubelet's configuration only buys time."
@@ -24,20 +29,30 @@ def v1(context: Context) -> Iterator[Finding]:
         if not on_v1:
             continue
         case = on_v1[0]
-        stays = case.then.cgroup == "v1"
-        sure = len(on_v1) == len(comparison.cases)
-        kubelet = case.then.kubelet_version
-        severity: Severity = "low"
-        fate = "this migration moves it to cgroup v2"
-        if stays and refuses_v1(kubelet) and kubelet != case.now.kubelet_version:
-            severity, fate = "critical", f"it stays on cgroup v1, and kubelet {kubelet} does not start there"
-        elif stays:
-            severity, fate = "medium", "it stays on cgroup v1, and cannot take kubelet 1.35"
-        where = f"{comparison.node.name} {'is' if sure else 'may be'} on cgroup v1"
-        seen = f"{where} with kubelet {case.now.kubelet_version}; {fate}."
-        yield V1_NODE.finding(
-            severity, Subject("node", comparison.node.name), "" if sure else "if cgroup v1", seen, _MOVE
+        words = condition([each.when for each in on_v1], [each.when for each in comparison.cases])
+        severity, seen, remedy = _v1_fate(comparison.node.name, case)
+        yield V1_NODE.finding(severity, Subject("node", comparison.node.name), words, seen, remedy)
+
+
+def _v1_fate(name: str, case: Case) -> tuple[Severity, str, str]:
+    """What becomes of a node that is, or goes to, cgroup v1."""
+    now, then = case.now, case.then
+    kubelet = now.kubelet_version or "of unknown version"
+    if now.cgroup == "v2":
+        refused = refuses_v1(then.kubelet_version)
+        fate = (
+            f"kubelet {then.kubelet_version} does not start there unless failCgroupV1 is false" if refused else _CANNOT
         )
+        return ("critical" if refused else "medium"), f"{name} goes from cgroup v2 back to v1; {fate}.", _STAY
+    here = f"{name} is on cgroup v1 with kubelet {kubelet}"
+    if then.cgroup == "v2":
+        return "low", f"{here}; this migration moves it to cgroup v2.", _MOVE
+    if refuses_v1(now.kubelet_version):
+        return "medium", f"{here}, which runs there only because failCgroupV1 is false.", _MOVE
+    if refuses_v1(then.kubelet_version):
+        fate = f"it stays on cgroup v1, and kubelet {then.kubelet_version} does not start there"
+        return "critical", f"{here}; {fate}.", _MOVE
+    return "medium", f"{here}; it stays on cgroup v1, and {_CANNOT}.", _MOVE
 
 
 def unknown(context: Context) -> Iterator[Finding]:
@@ -50,7 +65,8 @@ def unknown(context: Context) -> Iterator[Finding]:
         open_ = [] if state.cgroup else ["its cgroup version"]
         open_ += [f"the runtime of its handler {handler}" for handler in handlers]
         hints = f" Hints: {'; '.join(state.hints)}." if state.hints else ""
-        seen = f"{comparison.node.name}: not known are {' and '.join(open_)}; predicted for each possibility.{hints}"
+        verb = "are" if len(open_) > 1 else "is"
+        seen = f"{comparison.node.name}: not known {verb} {' and '.join(open_)}; predicted for each possibility.{hints}"
         yield UNKNOWN_STATE.finding(
             "medium", Subject("node", comparison.node.name), "", seen, _settle(comparison, handlers)
         )

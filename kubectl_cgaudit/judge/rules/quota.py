@@ -12,7 +12,7 @@ from kubectl_cgaudit.judge.compare import PodCase
 from kubectl_cgaudit.judge.rules.catalogue import LIMIT_CHANGED, WILL_NOT_START
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, pod_hits, steps
 from kubectl_cgaudit.predict.kubelet import container_limit
-from kubectl_cgaudit.predict.quota import PERIOD_US, container_quota, pod_quota
+from kubectl_cgaudit.predict.quota import cannot_start, container_quota, pod_quota
 
 _MILLI_A_STEP = 10
 
@@ -30,26 +30,17 @@ def failing_starts(context: Context) -> Iterator[Finding]:
     return by_workload(WILL_NOT_START, hits(), steps((0.0, "critical")))
 
 
-def cannot_start(pod: Pod, container: Container, setup: Setup, handler_name: str) -> bool:
-    """Whether the kernel refuses this container's quota. Rule: runc#4982, containerd#12496."""
-    runtime = setup.runtime(handler_name)
-    writes_rounded = setup.driver == "systemd" and runtime.rounds_quota and runtime.name != "crun"
-    if setup.cgroup != "v1" or not writes_rounded:
-        return False
-    of_pod, own = pod_quota(pod, setup), container_quota(container, pod, setup, runtime)
-    return of_pod is not None and own is not None and own > of_pod
-
-
 def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase) -> Look:
     now, then = case.case.now, case.case.then
     if not cannot_start(pod, container, then, used):
         return None
     limit = container_limit(container, pod, then.kubelet_version) or 0
     own, of_pod = container_quota(container, pod, then, then.runtime(used)), pod_quota(pod, then)
+    kubelet = then.kubelet_version or "of unknown version"
     already = " It is so now, too: it fails when it is next created." if cannot_start(pod, container, now, used) else ""
     seen = (
         f"Container {container.name} of {pod.namespace}/{pod.name} on {node}: its limit of {limit}m is written as {own} us, "
-        f"more than the {of_pod} us of its pod (cgroup v1, {then.runtime(used)}, kubelet {then.kubelet_version}).{already}"
+        f"more than the {of_pod} us of its pod (cgroup v1, {then.runtime(used)}, kubelet {kubelet}).{already}"
     )
     rounded = -(-limit // _MILLI_A_STEP) * _MILLI_A_STEP
     remedy = (
@@ -73,25 +64,26 @@ def changed_limits(context: Context) -> Iterator[Finding]:
 
 
 def _in_force(pod: Pod, container: Container, setup: Setup, used: str) -> int | None:
-    """The quota that binds: crun keeps the raw one in the cgroup below its scope."""
+    """The quota that binds: the smaller of the container's and its pod's; crun keeps the raw one below its scope."""
     runtime = setup.runtime(used)
     raw = structs.replace(runtime, rounds_quota=runtime.rounds_quota and runtime.name != "crun")
-    return container_quota(container, pod, setup, raw)
+    own, of_pod = container_quota(container, pod, setup, raw), pod_quota(pod, setup)
+    return own if own is None or of_pod is None else min(own, of_pod)
 
 
 def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look:
     now, then = case.case.now, case.case.then
     limit = container_limit(container, pod, then.kubelet_version)
     quota = _in_force(pod, container, then, used)
-    if limit is None or quota is None or quota * 1000 == limit * PERIOD_US:
+    if limit is None or quota is None or quota * 1000 == limit * then.period_us:
         return None
     before = _in_force(pod, container, now, used)
     already = before == quota
-    acts = f"{quota * 1000 // PERIOD_US}m"
+    acts = f"{quota * 1000 // then.period_us}m"
     change = f"as it does now ({quota} us)" if already else f"({before} us now, {quota} us after)"
     what = f"Container {container.name} of {pod.namespace}/{pod.name}"
     seen = f"{what}: a limit of {limit}m acts as {acts} after the move {change}."
-    size = (quota * 1000 / PERIOD_US - limit) / limit
+    size = (quota * 1000 / then.period_us - limit) / limit
     return (
         (0.0 if already else 1000.0) + size,
         seen,

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterator
 
-from kubectl_cgaudit.collect.model import Pod
+from kubectl_cgaudit.collect.model import Node, Pod
 from kubectl_cgaudit.detect.state import default_root_value
+from kubectl_cgaudit.detect.version import COMPRESSIBLE_FROM
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
@@ -20,9 +21,12 @@ from kubectl_cgaudit.judge.rules.context import (
     steps,
 )
 from kubectl_cgaudit.judge.workloads import relative
-from kubectl_cgaudit.weights import MAX_SHARES, MAX_WEIGHT, linear, shares_with_weight
+from kubectl_cgaudit.weights import MAX_SHARES, MAX_WEIGHT, linear, milli_to_shares
 
 _MEDIUM_RATIO, _HIGH_RATIO = 2.0, 5.0
+_LARGEST_RESERVE = 0.25
+_RESERVE_STEP = 10
+_NEAR = 1.02
 
 
 def losses(context: Context) -> Iterator[Finding]:
@@ -47,35 +51,58 @@ def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> 
         f"{ratio(after)} times after ({percent(change)}); {percent(case.before.cgroup.share or 0)} of the node's CPU now, "
         f"{percent(case.after.cgroup.share or 0)} after, when everything wants CPU."
     )
-    return -change, seen, _loss_remedy(case.case, comparison.node.name, change)
+    return -change, seen, _loss_remedy(context, comparison, case.case, change)
 
 
-def _loss_remedy(case: Case, node: str, change: float) -> str:
+def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: float) -> str:
     before, after = case.before, case.after
-    of_node = relative(
-        (before.kubepods.value or 0) / (before.system.value or 1),
-        (after.kubepods.value or 0) / (after.system.value or 1),
-    )
+    now = (before.kubepods.value or 0) / (before.system.value or 1)
+    of_node = relative(now, (after.kubepods.value or 0) / (after.system.value or 1))
     if of_node is None or of_node > change / 2:
         return (
             "The node's ratio of pods to system processes hardly changes: this pod's own weight, or those of its "
             "siblings, are rounded. Raise its CPU request; `kubectl cgaudit explain` shows each level."
         )
-    return keep_ratio(case, node)
+    if now >= context.thresholds.outweighed:
+        return (
+            f"Pods have {ratio(now)} times the weight of system.slice on {comparison.node.name} now, which is more than "
+            f"system processes need to stay alive (CGA202, {ratio(context.thresholds.outweighed)} : 1): losing some of that "
+            "protects the node. Watch the workload after the move before changing anything."
+        )
+    return keep_ratio(comparison.node, case, now)
 
 
-def keep_ratio(case: Case, node: str) -> str:
-    """The system.slice weight that keeps the ratio of now, and the two ways to set it."""
+def keep_ratio(node: Node, case: Case, now: float) -> str:
+    """The system.slice weight that keeps the ratio of now, and the ways to set it."""
     kubepods = case.after.kubepods.value or 1
-    wanted = kubepods * (case.before.system.value or 1) / (case.before.kubepods.value or 1)
-    weight = max(1, min(MAX_WEIGHT, round(wanted)))
-    reserve = shares_with_weight(weight, "linear")
-    milli = math.ceil(reserve[0] * 1000 / 1024) if reserve else 0
-    return (
-        f"To keep the ratio of now on {node}, give system.slice weight {weight} (pods : system "
-        f"{ratio(kubepods / weight)} : 1): `systemctl set-property system.slice CPUWeight={weight}`, or enforce "
-        f"system-reserved-compressible with {milli}m CPU reserved (which is no longer allocatable)."
+    weight = max(1, min(MAX_WEIGHT, round(kubepods / now)))
+    advice = (
+        f"To keep the ratio of now on {node.name}, give system.slice weight {weight} (pods : system "
+        f"{ratio(kubepods / weight)} : 1): `systemctl set-property system.slice CPUWeight={weight}`"
     )
+    reserve = _reserve_for(node, case, now * _NEAR)
+    return f"{advice}{f', or {reserve}' if reserve else ''}."
+
+
+def _reserve_for(node: Node, case: Case, wanted: float) -> str | None:
+    """The enforced reserve whose weight keeps pods under `wanted` times system.slice; None if it would cost too much.
+
+    What is reserved is not allocatable, and lowers kubepods with it.
+    """
+    reserved_now = max(0, node.capacity_milli - node.allocatable_milli)
+    most = int(node.capacity_milli * _LARGEST_RESERVE)
+    for milli in range(_RESERVE_STEP, most + 1, _RESERVE_STEP):
+        left = node.capacity_milli - max(milli, reserved_now)
+        kubepods, system = linear(milli_to_shares(left)), linear(milli_to_shares(milli))
+        if kubepods / system < wanted:
+            version = case.then.kubelet_version
+            modern = version is None or version >= COMPRESSIBLE_FROM
+            key = "system-reserved-compressible" if modern else "system-reserved"
+            return (
+                f"enforce {key} on system.slice with {milli}m CPU (weight {system}, allocatable {left}m, pods : system "
+                f"{ratio(kubepods / system)} : 1)"
+            )
+    return None
 
 
 def outweighed(context: Context) -> Iterator[Finding]:
@@ -105,24 +132,23 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> tuple[f
         f"{ratio(after)} : 1 after the move ({ratio(now)} : 1 now), so system processes keep "
         f"{percent(case.after.system.share or 0)} of the node's CPU when everything wants it."
     )
-    return (
-        after,
-        seen,
-        _raise_system(case, limit, lowered=lowered, milli=comparison.node.allocatable_milli),
-        after / limit,
-    )
+    return after, seen, _raise_system(comparison.node, case, limit, lowered=lowered), after / limit
 
 
-def _raise_system(case: Case, limit: float, *, lowered: bool, milli: int) -> str:
-    wanted = math.ceil((case.after.kubepods.value or 0) / limit)
+def _raise_system(node: Node, case: Case, limit: float, *, lowered: bool) -> str:
+    # The rule holds from the limit on, so the least value that is enough lies just beyond it.
+    wanted = math.floor((case.after.kubepods.value or 0) / limit) + 1
+    under = f"brings it under {ratio(limit)} : 1"
     if case.then.cgroup == "v1":
-        shares = min(MAX_SHARES, wanted)
-        return f"`systemctl set-property system.slice CPUShares={shares}` brings it under {ratio(limit)} : 1."
-    reserve = shares_with_weight(min(MAX_WEIGHT, wanted), "linear")
-    cpu = math.ceil(reserve[0] * 1000 / 1024) if reserve else milli
-    first = "Raise the enforced reserve" if lowered else "Enforce system-reserved-compressible with a reserve"
-    check = linear(cpu * 1024 // 1000)
+        return f"`systemctl set-property system.slice CPUShares={min(MAX_SHARES, wanted)}` {under}."
+    reserve = _reserve_for(node, case, limit)
+    if not lowered:
+        more = f"; or {reserve}" if reserve else ""
+        return f"`systemctl set-property system.slice CPUWeight={min(MAX_WEIGHT, wanted)}` {under}{more}."
+    # A kubelet that enforces the reserve writes its weight again at every start.
+    if reserve:
+        return f"Raise the reserve: {reserve} {under}."
     return (
-        f"{first} to {cpu}m CPU (weight {check}), or `systemctl set-property system.slice CPUWeight={wanted}`; "
-        f"either brings it under {ratio(limit)} : 1."
+        "No reserve of a sensible size is enough. Take the enforcement off system.slice (its key out of "
+        "enforceNodeAllocatable): it then has the default weight of 100 again."
     )

@@ -7,8 +7,9 @@ from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.rules.catalogue import BESTEFFORT_GAIN, CROSSES_DEFAULT, NOT_DIVISIBLE, SAME_WEIGHT, Rule
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, percent, pod_hits, ratio, steps
+from kubectl_cgaudit.predict.kubelet import pod_request
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree
-from kubectl_cgaudit.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_SHARES
+from kubectl_cgaudit.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_SHARES, quadratic
 
 _SMALLEST_REQUEST_ABOVE_ONE = 29
 _ALWAYS_LOW = steps()
@@ -49,14 +50,21 @@ def _crossing(pod: Pod, container: Container | None, before: Cgroup, after: Cgro
         return None
     seen = (
         f"Container {container.name} of {pod.namespace}/{pod.name}: {_file(before)} now, {_file(after)} after: {was:.2f} -> "
-        f"{will:.2f} times the default for a request of {container.request_milli or 0}m. "
-        "The pod's share against other pods does not follow it."
+        f"{will:.2f} times the default for {_asked(pod, container, after)}. The "
+        "pod's share against other pods does not follow it."
     )
     remedy = (
         "Nothing for the CPU share. Check what reads the number: JVMs before 11.0.17, 17.0.5 and 18.0.2 count CPUs from it "
         "(weight 100 reads as no shares set; set -XX:ActiveProcessorCount), and dashboards on container_spec_cpu_shares."
     )
     return abs(will - was), seen, remedy
+
+
+def _asked(pod: Pod, container: Container, cgroup: Cgroup) -> str:
+    if container.request_milli is not None:
+        return f"a request of {container.request_milli}m"
+    limit = container.limit_milli or pod.limit_milli
+    return f"a limit of {limit}m" if limit else f"{cgroup.shares} shares"
 
 
 def _file(cgroup: Cgroup) -> str:
@@ -71,12 +79,12 @@ def collisions(context: Context) -> Iterator[Finding]:
 def _collision(pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
     # A lone container has no siblings: its weight decides nothing, the pod's does.
     alone = container is not None and sum(c.presence != "gone" for c in pod.containers) < 2
-    if after.weight != 1 or after.shares is None or after.shares <= MIN_SHARES or alone:
+    milli = (container.request_milli or 0) if container else pod_request(pod, None)
+    if after.weight != 1 or after.shares is None or milli == 0 or alone or pod.qos == "BestEffort":
         return None
     what = (
         f"Container {container.name} of {pod.namespace}/{pod.name}" if container else f"Pod {pod.namespace}/{pod.name}"
     )
-    milli = -(-after.shares * 1000 // DEFAULT_SHARES)
     already = " It is so now, too." if before.weight == 1 else ""
     seen = f"{what} asks for {milli}m ({after.shares} shares) and gets weight 1, as BestEffort does.{already}"
     remedy = f"Raise the request to {_SMALLEST_REQUEST_ABOVE_ONE}m, the least that gets weight 2, or more."
@@ -105,7 +113,10 @@ def _indivisible(pod: Pod, container: Container | None, before: Cgroup, after: C
         f"Container {container.name} of {pod.namespace}/{pod.name} ({container.request_milli}m) has weight {weight} after "
         f"the move, under {ratio(least)}.{already}"
     )
-    remedy = "Only if it creates child cgroups: raise its request, or use a runtime with the quadratic formula."
+    linear_made = after.shares is not None and quadratic(after.shares) > weight
+    remedy = "Only if it creates child cgroups: raise its request" + (
+        ", or use a runtime with the quadratic formula." if linear_made else "."
+    )
     return (0.0 if already else 1.0) + 1 / weight, seen, remedy
 
 
@@ -129,13 +140,16 @@ def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree) -> tu
     was, will = before.besteffort.share or 0.0, after.besteffort.share or 0.0
     moved = before.besteffort.version == "v1" and after.besteffort.version == "v2"
     count = sum(tree.pod.qos == "BestEffort" for tree in before.pods)
-    if not moved or not was or count == len(before.pods):
+    if not moved or not was or will <= was or count == len(before.pods):
         return None
     pods = f"{count} BestEffort pods together" if count > 1 else "BestEffort pod"
+    parts = [
+        round((tree.besteffort.value or 0) * (tree.kubepods.share or 0) / (tree.besteffort.share or 1))
+        for tree in (before, after)
+    ]
     seen = (
-        f"{comparison.node.name}: its {pods} can take {percent(was)} of "
-        f"the node's CPU now and {percent(will)} after, {ratio(will / was)} times as much, when everything wants CPU. Their "
-        f"slice has {before.besteffort.shares} shares against {before.burstable.shares} of the Burstable one now, weight "
-        f"{after.besteffort.weight} against {after.burstable.weight} after."
+        f"{comparison.node.name}: its {pods} can take {percent(was)} of the node's CPU now and {percent(will)} after, "
+        f"{ratio(will / was)} times as much, when everything wants CPU: {before.besteffort.shares} of {parts[0]} shares in "
+        f"kubepods now, {after.besteffort.weight} of {parts[1]} weight after."
     )
     return will - was, seen

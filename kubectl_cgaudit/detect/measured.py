@@ -1,0 +1,196 @@
+"""What a kubelet's own answers prove: real weights, cgroup version, driver, reserves.
+
+cAdvisor shows a v2 weight as `2 + ((weight - 1) * 262142) // 9999` shares, and v1 shares as they are; a value
+that no weight gives proves nothing. Rows made from the spec (`kubelet_metrics_provider` cri) prove nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig, Pod
+from kubectl_cgaudit.detect.evidence import Evidence
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Driver
+from kubectl_cgaudit.detect.version import KubeletVersion
+from kubectl_cgaudit.predict import paths
+from kubectl_cgaudit.predict.kubelet import container_shares, pod_shares
+from kubectl_cgaudit.weights import MAX_WEIGHT, Formula, linear, linear_inverse, milli_to_shares, quadratic
+
+_CADVISOR = "kubelet /metrics/cadvisor"
+_CONFIGZ = "kubelet /configz"
+_SYSTEM_KEYS = {"system-reserved", "system-reserved-compressible"}
+_KUBE_KEYS = {"kube-reserved", "kube-reserved-compressible"}
+
+PlacedPod = tuple[Pod, str]
+
+
+class ContainerFormula(Struct, frozen=True):
+    """A running container whose weight decides which formula its runtime used."""
+
+    namespace: str
+    pod: str
+    container: str
+    handler: str
+    formula: Literal["linear", "quadratic", "neither"]
+    weight: int
+    shares: int
+    started: str
+
+
+def weight_of_shown(shown: int) -> int | None:
+    """The weight that cAdvisor shows as `shown` shares, or None if no weight is shown so."""
+    weight = 1 - (-(shown - 2) * 9999 // 262142)
+    return weight if 1 <= weight <= MAX_WEIGHT and linear_inverse(weight) == shown else None
+
+
+def cgroup_version(answers: KubeletAnswers) -> CgroupVersion | None:
+    """The cgroup version the kubelet says it has."""
+    return answers.cgroup_version
+
+
+def driver(answers: KubeletAnswers) -> Driver | None:
+    """The cgroup driver, by the paths of the rows."""
+    if any(path.startswith("/kubepods.slice") for path in answers.shares):
+        return "systemd"
+    return "cgroupfs" if any(path.startswith("/kubepods") for path in answers.shares) else None
+
+
+def evidence(
+    answers: KubeletAnswers, placed: Iterable[PlacedPod], kubelet: KubeletVersion | None
+) -> Iterator[Evidence]:
+    """Everything a kubelet's answers say of its node."""
+    version = cgroup_version(answers)
+    if version:
+        number = version.removeprefix("v")
+        yield Evidence("cgroup", version, "certain", "kubelet /metrics", f"kubelet_cgroup_version is {number}")
+    by_path = driver(answers)
+    if by_path:
+        yield Evidence("driver", by_path, "certain", _CADVISOR, "the paths of the kubepods cgroups")
+    if answers.config:
+        yield from _of_config(answers.config, version, by_path, kubelet)
+    if version == "v2" and by_path and not answers.stats_from_spec:
+        pods = list(placed)
+        yield from _of_pods(answers, pods, by_path, kubelet)
+        yield from _of_handlers(container_formulas(answers, pods, by_path, kubelet))
+
+
+def _of_config(
+    config: KubeletConfig, version: CgroupVersion | None, by_path: Driver | None, kubelet: KubeletVersion | None
+) -> Iterator[Evidence]:
+    if by_path is None and config.cgroup_driver in ("systemd", "cgroupfs"):
+        # Before 1.35 the field stays at its default when the driver comes from the runtime.
+        sure = kubelet is not None and kubelet >= KubeletVersion(1, 35, 0)
+        yield Evidence("driver", config.cgroup_driver, "certain" if sure else "hint", _CONFIGZ, "cgroupDriver")
+    enforced = set(config.enforce_node_allocatable)
+    listed = ", ".join(config.enforce_node_allocatable) or "nothing"
+    yield Evidence("reserves", listed, "certain", _CONFIGZ, f"enforceNodeAllocatable is {listed}")
+    whole = "pods" not in enforced or not config.cgroups_per_qos
+    yield Evidence(
+        "kubepods", "capacity" if whole else "allocatable", "certain", _CONFIGZ, f"enforceNodeAllocatable is {listed}"
+    )
+    if not config.cpu_cfs_quota:
+        yield Evidence("quota", "off", "certain", _CONFIGZ, "cpuCFSQuota is false")
+    if config.cpu_cfs_quota_period_us != 100_000:
+        period = str(config.cpu_cfs_quota_period_us)
+        yield Evidence("period", period, "certain", _CONFIGZ, f"cpuCFSQuotaPeriod is {period} us")
+    if version is None:
+        return
+    for keys, cgroup, milli in (
+        (_SYSTEM_KEYS, config.system_reserved_cgroup, config.system_reserved_milli),
+        (_KUBE_KEYS, config.kube_reserved_cgroup, config.kube_reserved_milli),
+    ):
+        if enforced & keys and cgroup and milli and (name := _top_level(cgroup)):
+            shares = milli_to_shares(milli)
+            value = str(shares if version == "v1" else linear(shares))
+            about = "system_slice" if name == SYSTEM_SLICE else f"root:{name}"
+            saw = f"{', '.join(sorted(enforced & keys))} is enforced on {cgroup} with {milli}m CPU"
+            yield Evidence(about, value, "certain", _CONFIGZ, saw)
+
+
+def _top_level(cgroup: str) -> str | None:
+    """The name of a top-level cgroup; the systemd driver adds `.slice` where the configuration leaves it out."""
+    name = cgroup.strip("/")
+    if not name or "/" in name:
+        return None
+    return SYSTEM_SLICE if name == "system" else name
+
+
+def _of_pods(
+    answers: KubeletAnswers, placed: list[PlacedPod], by_path: Driver, kubelet: KubeletVersion | None
+) -> Iterator[Evidence]:
+    """The kubelet's formula, from a pod whose weight decides it."""
+    seen: dict[str, list[str]] = defaultdict(list)
+    for pod, _ in placed:
+        weight = _weight(answers, paths.pod(pod, by_path))
+        formula = decide(pod_shares(pod, kubelet), weight)
+        if formula:
+            seen[formula].append(f"pod {pod.namespace}/{pod.name} has weight {weight}")
+    for found, saw in sorted(seen.items()):
+        if found != "neither":
+            yield Evidence("kubelet", found, "certain", _CADVISOR, _first(saw))
+
+
+def container_formulas(
+    answers: KubeletAnswers, placed: Iterable[PlacedPod], by_path: Driver, kubelet: KubeletVersion | None
+) -> list[ContainerFormula]:
+    """Every running container whose weight decides its formula."""
+    found = []
+    for pod, handler in placed:
+        parent = paths.pod(pod, by_path)
+        for container in pod.containers:
+            weight = _weight(answers, paths.container(container.runtime_id, parent, by_path))
+            shares = container_shares(container, pod, kubelet)
+            formula = decide(shares, weight)
+            if formula and weight:
+                started = container.started or ""
+                found.append(
+                    ContainerFormula(pod.namespace, pod.name, container.name, handler, formula, weight, shares, started)
+                )
+    return found
+
+
+def decide(shares: int, weight: int | None) -> Literal["linear", "quadratic", "neither"] | None:
+    """Which formula makes this weight of these shares; None if both do, or the weight is not known."""
+    if weight is None or linear(shares) == quadratic(shares):
+        return None
+    if weight == linear(shares):
+        return "linear"
+    return "quadratic" if weight == quadratic(shares) else "neither"
+
+
+def _weight(answers: KubeletAnswers, path: str | None) -> int | None:
+    shown = answers.shares.get(path) if path else None
+    if shown is None and path:
+        # crun runs the container one cgroup below its scope; both carry the weight.
+        shown = answers.shares.get(f"{path}/container")
+    return None if shown is None else weight_of_shown(shown)
+
+
+def current_formula(containers: Iterable[ContainerFormula]) -> Formula | None:
+    """What a handler uses now: the formula of the container that was created last."""
+    known = [each for each in containers if each.formula != "neither"]
+    if not known:
+        return None
+    newest = max(known, key=lambda each: (each.started, each.formula))
+    return "linear" if newest.formula == "linear" else "quadratic"
+
+
+def _of_handlers(containers: list[ContainerFormula]) -> Iterator[Evidence]:
+    by_handler: dict[str, list[ContainerFormula]] = defaultdict(list)
+    for each in containers:
+        by_handler[each.handler].append(each)
+    for handler, members in sorted(by_handler.items()):
+        formula = current_formula(members)
+        if formula:
+            saw = [
+                f"container {each.container} of {each.namespace}/{each.pod} has weight {each.weight} for {each.shares} shares"
+                for each in members
+                if each.formula == formula
+            ]
+            yield Evidence(f"runtime:{handler}", formula, "certain", _CADVISOR, _first(saw))
+
+
+def _first(saw: list[str]) -> str:
+    return saw[0] + (f", and {len(saw) - 1} more like it" if len(saw) > 1 else "")

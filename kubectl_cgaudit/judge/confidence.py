@@ -1,0 +1,21 @@
+"""How sure a number is: as sure as the weakest thing it rests on."""
+
+from collections.abc import Iterable
+
+from kubectl_cgaudit.detect.state import State
+from kubectl_cgaudit.judge.audit import CONFIDENCES, Confidence
+
+
+def weakest(confidences: Iterable[Confidence]) -> Confidence:
+    """The least sure of them; certain if there are none."""
+    return max(confidences, key=CONFIDENCES.index, default="certain")
+
+
+def of_handlers(state: State, handlers: Iterable[str]) -> Confidence:
+    """What a node's numbers rest on: its cgroup version, the kubelet's formula, and the runtimes of these handlers."""
+    found: list[Confidence] = [state.basis_of("cgroup").confidence if state.cgroup else "unknown"]
+    found.append(state.basis_of("kubelet").confidence)
+    for handler in handlers:
+        known = state.runtime(handler) is not None
+        found.append(state.basis_of(f"runtime:{handler}").confidence if known else "unknown")
+    return weakest(found)

@@ -1,0 +1,255 @@
+"""The catalogue of platforms: never wrong where it claims more than a hint, and nothing it knew is lost."""
+
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from kubectl_cgaudit.collect import reduce, wire
+from kubectl_cgaudit.collect.model import Node, NodeKind
+from kubectl_cgaudit.detect import catalogue
+from kubectl_cgaudit.detect.catalogue import Span, evidence, fitting
+from tests import support
+
+STRINGS = Path(__file__).parent / "node_strings.yaml"
+SUBJECTS = {"runtime": "runtime:default", "cgroup": "cgroup"}
+SETTLED = ("certain", "likely")
+FIELDS = {"kubelet", "runtime", "os", "kernel", "name"}
+AKS = "kubernetes.azure.com/node-image-version"
+
+
+@cache
+def plain() -> Node:
+    return reduce.node(msgspec.convert(support.node(), wire.Node))
+
+
+def node(
+    kubelet: str = "v1.33.5",
+    runtime: str = "",
+    os: str = "",
+    kernel: str = "6.8.0",
+    name: str = "n1",
+    labels: dict[str, str] | None = None,
+    kind: NodeKind = "linux",
+) -> Node:
+    return replace(
+        plain(),
+        name=name,
+        kind=kind,
+        labels=labels or {},
+        kubelet_version=kubelet,
+        runtime_version=runtime,
+        os_image=os,
+        kernel=kernel,
+    )
+
+
+@cache
+def strings() -> tuple[tuple[dict[str, Any], Node], ...]:
+    rows = yaml.safe_load(STRINGS.read_text(encoding="utf-8"))
+    fields = (*sorted(FIELDS), "labels")
+    return tuple((row, node(**{field: row[field] for field in fields if field in row})) for row in rows)
+
+
+def said(of: Node) -> dict[str, str]:
+    """What is said of each subject, as `likely quadratic`."""
+    pieces = list(evidence(of))
+    assert len({piece.about for piece in pieces}) == len(pieces)
+    return {piece.about: f"{piece.confidence} {piece.value}" for piece in pieces}
+
+
+def titles() -> list[str]:
+    return [f"{row['table']}: {row['kubelet']} {row['runtime']} {row['os']}" for row, _ in strings()]
+
+
+@pytest.mark.parametrize(("row", "of"), strings(), ids=titles())
+def test_node_strings(row: dict[str, Any], of: Node) -> None:
+    """What is settled is true; and everything that was known before is still known, as surely as before."""
+    says = said(of)
+    for name, about in SUBJECTS.items():
+        confidence, _, value = says.get(about, "").partition(" ")
+        assert confidence not in SETTLED or value == row["truth"][name]
+        assert says.get(about) == row["says"][name]
+
+
+def test_there_are_enough_node_strings() -> None:
+    seen = {
+        (row["kubelet"], row["runtime"], row["os"], str(row.get("labels")), row.get("name")) for row, _ in strings()
+    }
+    assert len(seen) >= 120
+    platforms = Counter(re.split(r"[ ,]", row["table"])[0] for row, _ in strings())
+    assert platforms["containerd_counterexamples"] == 13
+    for table in ("k3s", "rke2", "k0s", "talos", "bottlerocket", "eks_ami", "aks_vhd", "flatcar", "kind", "kops"):
+        assert platforms[table] > 0
+    assert {row["truth"]["runtime"] for row, _ in strings()} == {"linear", "quadratic", None}
+
+
+def test_a_wrong_hint_is_only_ever_containerds_pairing() -> None:
+    wrong = {
+        (piece.source, row["table"])
+        for row, of in strings()
+        for piece in evidence(of)
+        if piece.about == "runtime:default" and row["truth"]["runtime"] not in (None, piece.value)
+    }
+    assert wrong == {
+        ("platform rule containerd-pairing-linear", "containerd_counterexamples canonical k8s-snap release-1.32")
+    }
+
+
+def test_every_row_is_whole_and_dated() -> None:
+    known = catalogue.catalogue()
+    assert len({row.id for row in known.rows}) == len(known.rows)
+    for row in known.rows:
+        assert row.id
+        assert row.source
+        assert row.status
+        assert row.note
+        assert re.fullmatch(r"20\d\d-\d\d(-\d\d)?", row.date)
+        assert {field for field in row.match if not field.startswith("label:")} <= FIELDS
+        assert set(row.match.values()) <= set(known.patterns)
+        assert all(set(ranges) <= set(row.match) for ranges in row.within)
+        assert row.value in ((None, "v1", "v2") if row.about == "cgroup" else (None, "linear", "quadratic", "none"))
+    assert {name for row in known.rows for name in row.match.values()} == set(known.patterns)
+
+
+def test_only_verified_rows_about_the_platforms_own_runtime_are_likely() -> None:
+    for row in catalogue.catalogue().rows:
+        if row.confidence == "likely":
+            assert row.status == "verified"
+            assert row.about == "runtime:default"
+            assert row.value
+            assert row.within
+            assert len(row.match) > 1
+            assert row.match["runtime"] not in ("containerd-any", "containerd-pairing")
+        elif row.value is None:
+            assert row.status != "inferred"
+
+
+def test_every_range_reads_numbers_its_pattern_has() -> None:
+    known = catalogue.catalogue()
+    for row in known.rows:
+        for ranges in row.within:
+            for field, spans in ranges.items():
+                groups = re.compile(known.patterns[row.match[field]]).groups
+                for span in map(Span.parse, spans.split()):
+                    assert 0 < max(len(span.low), len(span.high)) <= groups
+                    shared = min(len(span.low), len(span.high))
+                    assert span.low[:shared] <= span.high[:shared]
+
+
+@pytest.mark.parametrize("name", sorted(catalogue.catalogue().patterns))
+def test_every_pattern_compiles_and_is_bounded(name: str) -> None:
+    pattern = catalogue.catalogue().patterns[name]
+    assert re.compile(pattern, re.ASCII)
+    assert pattern.isascii()
+    unescaped = re.sub(r"\\.|\[[^]]*\]", "", pattern)
+    assert not re.search(r"[*+]|,\}|(?<!\()\?\?", unescaped)
+
+
+def test_every_row_is_exercised() -> None:
+    """By a node it speaks for, or whose weaker rows it silences."""
+    spoken: set[str] = set()
+    for _, of in strings():
+        rows = fitting(of)
+        for about in SUBJECTS.values():
+            mine = sorted((row for row in rows if row.about == about), key=lambda row: row.confidence != "likely")
+            spoken.update(row.id for row in mine[:1])
+    assert spoken == {row.id for row in catalogue.catalogue().rows}
+
+
+@pytest.mark.parametrize("table", ["k3s", "rke2", "k0s", "talos", "flatcar", "eks-al2023", "aks"])
+def test_a_platforms_likely_ranges_do_not_overlap(table: str) -> None:
+    """No string of one formula's rows is also one of the other's."""
+    for _, of in strings():
+        likely = [row for row in fitting(of) if row.confidence == "likely" and row.id.startswith(table)]
+        assert len({row.value for row in likely}) <= 1
+
+
+def test_platforms_that_disagree_settle_nothing() -> None:
+    both = node(
+        kubelet="v1.34.1+k0s.0",
+        runtime="containerd://1.7.28",
+        os="Ubuntu 22.04.5 LTS",
+        labels={AKS: "AKSUbuntu-2204gen2containerd-202510.29.0"},
+    )
+    assert {row.value for row in fitting(both) if row.confidence == "likely"} == {"linear", "quadratic"}
+    assert said(both) == {"cgroup": "hint v2"}
+
+
+@pytest.mark.parametrize("kind", ["windows", "virtual"])
+def test_nodes_without_cgroups_have_none(kind: NodeKind) -> None:
+    assert list(evidence(node("v1.33.6+rke2r1", "containerd://2.1.5-k3s1", "Ubuntu 24.04.3 LTS", kind=kind))) == []
+
+
+def test_a_piece_says_what_was_seen_and_by_which_rule() -> None:
+    cgroup, runtime = evidence(node("v1.33.6+k3s1", "containerd://2.1.5-k3s1.33", "Ubuntu 24.04.3 LTS"))
+    assert cgroup.source == "platform rule ubuntu-v2"
+    assert cgroup.saw.startswith("os Ubuntu 24.04.3 LTS: ")
+    assert runtime.source == "platform rule k3s-quadratic"
+    assert runtime.saw == (
+        "kubelet v1.33.6+k3s1, runtime containerd://2.1.5-k3s1.33: this k3s brings runc 1.3.3 or newer"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "runtime", "os"),
+    [
+        ("v1.33.6+k3s1-dirty", "containerd://2.1.5-k3s1.33", ""),
+        ("v1.33.6+k3s1\n", "containerd://2.1.5-k3s1.33", ""),
+        ("v1.٣٣.6+k3s1", "containerd://2.1.5-k3s1.33", ""),
+        ("xv1.33.6+k3s1", "containerd://2.1.5-k3s1.33", ""),
+        ("v1.33.6+k3s1", "containerd://2.1.5-k3s1.33 ", ""),
+        ("v1.33.6+k3s1", "docker://2.1.5-k3s1.33", ""),
+        ("v1.33.6", "containerd://2.1.4", "Talos (v1.11.3-dirty)"),
+        ("v1.33.6", "containerd://2.1.4", "My Talos (v1.11.3)"),
+        ("v1.33.6", "containerd://2.2.0", "Talos (v1.11.3)"),
+        ("v1.33.6", "containerd://2.1.5", "Flatcar Container Linux by Kinvolk 4459.2.4 (Oklo)"),
+        ("v1.33.6", "containerd://2.1.4", "Amazon Linux 2023.9.20251105"),
+        ("v1.33.6", "containerd://1.7.28", "Debian GNU/Linux 13 (trixie)"),
+    ],
+)
+def test_what_is_not_quite_a_platform_is_not_likely(kubelet: str, runtime: str, os: str) -> None:
+    assert not said(node(kubelet, runtime, os)).get("runtime:default", "").startswith("likely")
+
+
+def test_ends_of_a_range_count_as_far_as_they_are_written() -> None:
+    assert (1, 33, 9, 2) in Span.parse("1.33.6..1.33")
+    assert (1, 33, 5, 1) not in Span.parse("1.33.6..1.33")
+    assert (1, 34, 0) not in Span.parse("1.33.6..1.33")
+    assert (1, 33, 13) in Span.parse("1.33.1..1.33.13.1")
+    assert (1, 33, 13, 2) not in Span.parse("1.33.1..1.33.13.1")
+    assert (2, 1, 5) in Span.parse("2.1.5")
+    assert (2, 1, 6) not in Span.parse("2.1.5")
+    assert (0, 9) in Span.parse("..1.30")
+    assert (9,) in Span.parse("1.35..")
+
+
+HOSTILE = st.text(max_size=300) | st.builds(
+    lambda start, middle, times, end: start + middle * times + end,
+    st.sampled_from(
+        sorted({str(row[field]) for row, _ in strings() for field in FIELDS if field in row} | {"", "v1.", "Talos ("})
+    ),
+    st.sampled_from(["", "1", "0.", "-k3s1", " ", "(", "a", "\0", "\u0660", "\u202e", "\U0001f600", "control-plane"]),
+    st.sampled_from([0, 1, 2, 60, 10_000]),
+    st.sampled_from(["", ")", "\n", " LTS", "1"]),
+)
+
+
+@given(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, st.dictionaries(st.just(AKS) | HOSTILE, HOSTILE, max_size=3))
+@example("v1.33.6+k3s1", "containerd://2.1.5-k3s1.33", "K3s v1.33.6+k3s1", "9" * 10_000, "worker" * 2_000, {})
+def test_no_string_breaks_it(
+    kubelet: str, runtime: str, os: str, kernel: str, name: str, labels: dict[str, str]
+) -> None:
+    for piece in evidence(node(kubelet, runtime, os, kernel, name, labels)):
+        assert piece.confidence == "hint" or piece.about == "runtime:default"
+        assert piece.saw.isascii()
+        assert piece.saw.isprintable()
+        assert len(piece.saw) < 600
