@@ -44,7 +44,7 @@ def test_help_speaks_of_kubectl_cgaudit() -> None:
     assert "kubectl get nodes,pods -A -o json | kubectl cgaudit -f -" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["tree", "explain", "convert"])
+@pytest.mark.parametrize("name", ["nodes", "tree", "explain", "convert", "verify"])
 def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([name, "--help"]) == 0
     text = capsys.readouterr().out
@@ -77,7 +77,7 @@ def test_the_table_answers_first_and_lists_the_worst_first(capsys: pytest.Captur
         "kube-system/kube-proxy",
         "platform/node-exporter",
     ]
-    assert "worker-c  v1 -> v2  3.7 : 1 -> 1.45 : 1    79% -> 59%" in text
+    assert "worker-c  v1 -> v2  3.7 : 1 -> 1.45 : 1  79% -> 59%      assumed" in text
     assert "Pods without a node are not predicted: platform/waiting-for-gpu." in text
 
 
@@ -454,3 +454,121 @@ def test_reports_are_current() -> None:
 
 def test_the_states_of_the_recorded_cluster_fit_it() -> None:
     assert STATES.is_file()
+
+
+KUBELETS = [*RECORDED_FLAGS[:-2], f"--kubelet=files:{GOLDEN}"]
+
+
+def test_nodes_says_what_is_known_and_what_would_settle_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["nodes", *RECORDED_FLAGS[:-2], "--evidence"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == [
+        "worker-a",
+        "v2",
+        "(certain)",
+        "crun",
+        "unknown",
+        "v1.36.2",
+        "linear",
+        "(certain)",
+        "weight",
+        "100",
+        "(hint)",
+        "unknown",
+    ]
+    assert lines[3].split() == ["runc-old", "not", "quadratic", "(likely)"]
+    assert "  likely   runtime:runc-old is not quadratic: node.status.runtimeHandlers: userNamespaces is false" in lines
+    advice = lines[lines.index("TO SETTLE THE UNKNOWNS, CHEAPEST FIRST") + 1 :]
+    assert [line[:2] for line in advice] == ["1.", "2.", "3."]
+    assert "kubectl get events -A -o json" in advice[0]
+    assert "--states FILE" in advice[1]
+    assert "--kubelet=proxy" in advice[2]
+
+
+def test_nodes_groups_equal_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "many.json"
+    path.write_text(listed(*(node(f"n{number}") for number in range(9)), pod("p", container("c", "1"), on="n3")))
+    states = tmp_path / "states.yaml"
+    states.write_text("- {cgroup: v2, runtimes: {default: runc 1.3.6}}\n")
+    assert run(["nodes", "-f", str(path), "--states", str(states)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[1].startswith("n0, n1, n2 and 6 more  v2 (assumed)  default  runc 1.3.6 (quadratic) (assumed)")
+
+
+def test_the_kubelets_answers_settle_the_recorded_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["nodes", *KUBELETS, "-o", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {each["name"]: each["confidence"] for each in data["nodes"]} == {
+        "worker-a": "certain",
+        "worker-b": "certain",
+        "worker-c": "unknown",
+    }
+    assert data["nodes"][1]["known"]["system_slice"] == {
+        "value": "weight 20",
+        "confidence": "certain",
+        "source": "kubelet /configz: system-reserved-compressible is enforced on /system.slice with 500m CPU",
+    }
+    assert run([*KUBELETS]) == 0
+    assert (
+        "5 of 15 workloads lose CPU priority against system processes; worst is\nshop/checkout, -62% on worker-c."
+        in (capsys.readouterr().out)
+    )
+
+
+def test_verify_agrees_with_the_recorded_kubelets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", *KUBELETS]) == 0
+    assert capsys.readouterr().out == (
+        "77 cgroups of 3 nodes compared with their kubelets: no difference.\n"
+        "Kubelets do not show system.slice unless they are told to: its weight is not verified.\n"
+    )
+
+
+def test_verify_exits_with_4_and_names_what_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    states = tmp_path / "states.yaml"
+    states.write_text("- {match: {name: worker-a}, runtimes: {runc-old: runc 1.3.6}}\n")
+    assert run(["verify", *KUBELETS, "--states", str(states)]) == 4
+    text = capsys.readouterr().out
+    assert text.startswith("77 cgroups of 3 nodes compared with their kubelets: 2 differences.\n")
+    rows = [line.split() for line in text.splitlines() if "legacy-gateway" in line]
+    assert rows == [
+        ["worker-a", "container", "edge/legacy-gateway-315cc6eec-8cb1d/envoy", "40", "12"],
+        ["worker-a", "container", "edge/legacy-gateway-315cc6eec-8cb1d/ext-authz", "11", "2"],
+    ]
+    assert run(["verify", *KUBELETS, "--states", str(states), "-o", "json"]) == 4
+    assert len(json.loads(capsys.readouterr().out)["differences"]) == 2
+
+
+def test_a_kubelet_without_answers_makes_the_audit_incomplete_and_no_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in GOLDEN.glob("worker-[ab].*.txt"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert run([*RECORDED_FLAGS[:-2], f"--kubelet=files:{tmp_path}", "-o", "json"]) == 3
+    data = json.loads(capsys.readouterr().out)
+    assert [gap["what"] for gap in data["coverage"]["gaps"]] == ["kubelet of worker-c"]
+    assert [each["confidence"] for each in data["nodes"]] == ["certain", "certain", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (
+            ["verify"],
+            2,
+            "verify needs the kubelets' answers; add --kubelet=proxy, --kubelet=direct or --kubelet=files:DIR",
+        ),
+        (["--kubelet=ssh"], 2, "--kubelet: 'ssh' is not proxy, direct or files:DIR"),
+        (
+            ["--kubelet=proxy"],
+            2,
+            "-f reads files and --kubelet=proxy asks a cluster; save the answers and give --kubelet=files:DIR",
+        ),
+        (["--kubelet=files:/nowhere"], 1, "/nowhere cannot be read: No such file or directory; "),
+    ],
+)
+def test_kubelet_flags_are_checked(
+    words: list[str], code: int, message: str, small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*words, "-f", str(small)]) == code
+    assert capsys.readouterr().err.startswith(f"error: {message}")

@@ -23,6 +23,7 @@ from tests.vcr_support import (
     forbidden_owners,
     interactions,
     kubeconfig,
+    listed_events,
     replay,
     serve,
     small_cluster,
@@ -34,6 +35,7 @@ OWNER_NOTES = (
     "RuntimeClasses may not be listed (403): each is taken by its name as the handler",
     "ReplicaSets may not be listed (403): Deployments are named from the pod-template-hash",
     "Jobs may not be listed (403): CronJobs are named from the Job's name",
+    "Events may not be listed (403): a CgroupV1 warning would name nodes on cgroup v1",
 )
 
 
@@ -74,13 +76,18 @@ def only(**replies):
     return answer
 
 
-def test_whole_cluster(recorded):
+@pytest.fixture
+def whole(tmp_path):
+    return write_cassette(tmp_path / "whole.yaml", [*interactions("cluster"), listed_events()])
+
+
+def test_whole_cluster(recorded, whole):
     lines = []
-    with replay("cluster") as played:
+    with replay(whole) as played:
         cluster = read(recorded, progress=lines.append)
         asked = [request.uri.removeprefix(RECORDED) for request in played.requests]
-        assert played.play_count == 5
-    assert lines == ["nodes 3", "pods 29", "runtimeclasses 3", "replicasets 8", "jobs 2"]
+        assert played.play_count == 6
+    assert lines == ["nodes 3", "pods 29", "runtimeclasses 3", "replicasets 8", "jobs 2", "events 1"]
     assert [node.name for node in cluster.nodes] == ["worker-a", "worker-b", "worker-c"]
     assert [node.kubelet_version for node in cluster.nodes] == ["v1.36.2", "v1.33.13", "v1.33.13"]
     assert len(cluster.pods) == 29
@@ -93,10 +100,21 @@ def test_whole_cluster(recorded):
     assert cluster.reading.source == "cluster mixed-cluster.example:6443 (context mixed)"
     assert (cluster.reading.gaps, cluster.reading.notes, cluster.reading.duplicates) == ((), (), 0)
     assert "/api/v1/nodes?limit=500" in asked
+    assert cluster.cgroup_v1_nodes == {"worker-c"}
 
 
-def test_a_namespace_only_selects(recorded):
+def test_a_list_that_cannot_even_be_asked_for_is_a_note(recorded):
+    # The cassette holds no events: whatever goes wrong with an optional list, the audit goes on.
     with replay("cluster"):
+        cluster = read(recorded)
+    assert cluster.cgroup_v1_nodes is None
+    (note,) = cluster.reading.notes
+    assert note.startswith("Events could not be listed (")
+    assert note.endswith("): a CgroupV1 warning would name nodes on cgroup v1")
+
+
+def test_a_namespace_only_selects(recorded, whole):
+    with replay(whole):
         cluster = read(recorded, "shop", lambda namespace, labels: namespace == "shop")
     assert len(cluster.pods) == 29
     assert sum(pod.selected for pod in cluster.pods) == 9
@@ -187,7 +205,9 @@ def test_account_without_the_owner_lists(recorded, tmp_path):
 
 def test_one_owner_list_missing(recorded, tmp_path):
     kept = [i for i in interactions("cluster") if "replicasets" not in i["request"]["uri"]]
-    with replay(write_cassette(tmp_path / "c.yaml", kept + forbidden_owners("auditor", "replicasets"))):
+    with replay(
+        write_cassette(tmp_path / "c.yaml", [*kept, listed_events(), *forbidden_owners("auditor", "replicasets")])
+    ):
         cluster = read(recorded)
     assert cluster.replicasets is None
     assert cluster.jobs is not None
@@ -264,6 +284,7 @@ def test_headers(tmp_path):
         "/apis/node.k8s.io/v1/runtimeclasses?limit=500",
         "/apis/apps/v1/replicasets?limit=500",
         "/apis/batch/v1/jobs?limit=500",
+        "/api/v1/events?limit=500&fieldSelector=reason%3DCgroupV1",
     ]
 
 
@@ -513,7 +534,7 @@ def test_skipped_verification_is_a_note(tmp_path):
     with serve(tls=tmp_path) as server:
         path = kubeconfig(tmp_path / "c", server=server.url, cluster={"insecure-skip-tls-verify": True})
         cluster = read(Connection(kubeconfig=path))
-    assert len(server.requests) == 5
+    assert len(server.requests) == 6
     assert cluster.reading.notes == ("TLS verification is off, as the kubeconfig says",)
 
 
@@ -548,9 +569,9 @@ def test_proxy_of_the_environment(tmp_path, monkeypatch):
     with serve() as proxy, serve() as server:
         monkeypatch.setenv("http_proxy", proxy.host)
         read(Connection(kubeconfig=kubeconfig(tmp_path / "far", server="http://far.invalid:8080")))
-        assert len(proxy.requests) == 5
+        assert len(proxy.requests) == 6
         read(Connection(kubeconfig=kubeconfig(tmp_path / "near", server=server.url)))
-        assert (len(proxy.requests), len(server.requests)) == (5, 5)
+        assert (len(proxy.requests), len(server.requests)) == (6, 6)
 
 
 def test_proxy_that_is_ruled_out(tmp_path, monkeypatch, no_names):

@@ -212,7 +212,7 @@ def test_recorded_workloads_once_each_in_the_audits_order() -> None:
     checkout = next(line for line in table if "shop/checkout" in line)
     assert checkout == (
         "| shop/checkout | Deployment | 3 | **loses against system processes; also: CPU moves inside its pod, the number in "
-        "cpu.weight changes** | -62%..0% | 27% → 20% | app -6.0% | "
+        "cpu.weight changes** | assumed | -62%..0% | 27% → 20% | app -6.0% | "
         "app: weight 39..100 → weight 100 (0.39..1 → 1 x default)<br>"
         "istio-proxy: weight 4..17 → weight 17 (0.04..0.17 → 0.17 x default)<br>"
         "app: shares 1024 → weight 100 (1 x default)<br>istio-proxy: shares 102 → weight 17 (0.0996 → 0.17 x default) |"
@@ -324,7 +324,7 @@ def test_a_move_that_cannot_be_said_is_not_called_none() -> None:
     unpredicted = replace(workload, pod_count=0, unpredicted_pods=2, pods=(), nominal=(), effects=("unknown",))
     blank = replace(unpredicted, against_system=None, against_system_best=None, inside_pod=None, share=None)
     text = render(replace(hand_made(), workloads=(blank,)))
-    assert "| web/one | Deployment | 0 + 2 not predicted | **cannot be said** | ? | ? | ? | ? |" in text
+    assert "| web/one | Deployment | 0 + 2 not predicted | **cannot be said** | assumed | ? | ? | ? | ? |" in text
 
 
 @pytest.mark.parametrize(
@@ -351,8 +351,8 @@ def test_sureness_takes_the_least_sure_runtime() -> None:
         "runtime:b": Known(None, "unknown", ""),
     }
     rows = dict(sureness([replace(node, known=known), node]))
-    assert rows["cgroup version"] == (1, 1, 0, 0, 0)
-    assert rows["formula of the runtimes"] == (0, 0, 0, 1, 1)
+    assert rows["cgroup version"] == (1, 0, 1, 0, 0)
+    assert rows["formula of the runtimes"] == (0, 1, 0, 0, 1)
     assert rows["kubelet's formula"] == (0, 0, 0, 0, 0)
 
 

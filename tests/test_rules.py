@@ -59,7 +59,7 @@ def test_103_two_formulas_on_a_node_and_what_they_do_not_change() -> None:
     findings = of_rule(recorded_audit(), "CGA103")
     assert list(findings) == ["worker-a"]
     assert findings["worker-a"].seen == (
-        "worker-a: runc-old runs runc 1.1.15 (linear), crun runs crun 1.28 (quadratic), default runs runc 1.3.6 (quadratic). "
+        "worker-a: runc-old: runc 1.1.15 (linear), crun: crun 1.28 (quadratic), default: runc 1.3.6 (quadratic). "
         "The pods of edge/legacy-gateway and edge/gateway ask for the same: the container envoy (300m) has weight 12 in the "
         "one and 40 in the other, but both pods have weight 14, so neither pod gets more CPU than the other."
     )

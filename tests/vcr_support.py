@@ -16,11 +16,14 @@ import yaml
 from kubectl_cgaudit.collect import transport
 
 CASSETTES = Path(__file__).parent.parent / "cassettes"
+GOLDEN = Path(__file__).parent / "golden"
 RECORDED = "https://mixed-cluster.example:6443"
+EVENTS_QUERY = "&fieldSelector=reason%3DCgroupV1"
 OWNERS = (
     ("/apis/node.k8s.io/v1/runtimeclasses", "runtimeclasses", "node.k8s.io"),
     ("/apis/apps/v1/replicasets", "replicasets", "apps"),
     ("/apis/batch/v1/jobs", "jobs", "batch"),
+    ("/api/v1/events", "events", ""),
 )
 
 # A throw-away CA and a key for 127.0.0.1, valid until 2120. As with many clusters the certificates lack extensions
@@ -77,6 +80,18 @@ def write_cassette(path: Path, chosen: list[dict[str, Any]]) -> Path:
     return path
 
 
+def listed_events() -> dict[str, Any]:
+    """The answer to the list of CgroupV1 events, which was not recorded as a request: made from the recorded events."""
+    events = json.loads((GOLDEN / "events.json").read_text())["items"]
+    body = json.dumps({"kind": "EventList", "items": [event for event in events if event["reason"] == "CgroupV1"]})
+    model = interactions("cluster")[3]
+    headers = {"Content-Type": ["application/json"], "Content-Length": [str(len(body))]}
+    return {
+        "request": model["request"] | {"uri": f"{RECORDED}/api/v1/events?limit=500{EVENTS_QUERY}"},
+        "response": model["response"] | {"body": {"string": body}, "headers": headers},
+    }
+
+
 def denied_account(number: int) -> list[dict[str, Any]]:
     """The interactions of one of the three accounts that stand one after another in `denied`: 1, 2 or 3."""
     return interactions("denied")[4 * (number - 1) : 4 * number]
@@ -91,13 +106,14 @@ def forbidden_owners(user: str, only: str | None = None) -> list[dict[str, Any]]
             continue
         status = json.loads(recorded["response"]["body"]["string"])
         status["message"] = (
-            f'{resource}.{group} is forbidden: User "{user}" cannot list resource "{resource}" '
+            f'{f"{resource}.{group}".rstrip(".")} is forbidden: User "{user}" cannot list resource "{resource}" '
             f'in API group "{group}" at the cluster scope'
         )
         status["details"] = {"group": group, "kind": resource}
         body = json.dumps(status)
         headers = recorded["response"]["headers"] | {"Content-Length": [str(len(body))]}
-        request = recorded["request"] | {"uri": f"{RECORDED}{path}?limit=500"}
+        query = EVENTS_QUERY if resource == "events" else ""
+        request = recorded["request"] | {"uri": f"{RECORDED}{path}?limit=500{query}"}
         made.append(
             {"request": request, "response": recorded["response"] | {"body": {"string": body}, "headers": headers}}
         )
@@ -161,7 +177,14 @@ def a_pod(name: str, namespace: str = "shop") -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": namespace}, "spec": {"containers": [{"name": "app"}]}}
 
 
-KINDS = {"nodes": "Node", "pods": "Pod", "runtimeclasses": "RuntimeClass", "replicasets": "ReplicaSet", "jobs": "Job"}
+KINDS = {
+    "events": "Event",
+    "nodes": "Node",
+    "pods": "Pod",
+    "runtimeclasses": "RuntimeClass",
+    "replicasets": "ReplicaSet",
+    "jobs": "Job",
+}
 
 
 def small_cluster(path: str) -> Reply:

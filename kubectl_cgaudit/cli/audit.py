@@ -10,8 +10,9 @@ from click.core import ParameterSource
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cli import options, output
 from kubectl_cgaudit.cli.explain import convert_command, explain_command
-from kubectl_cgaudit.cli.progress import Progress
-from kubectl_cgaudit.cli.tree import tree_command
+from kubectl_cgaudit.cli.nodes import nodes_command
+from kubectl_cgaudit.cli.tree import read, tree_command
+from kubectl_cgaudit.cli.verify import verify_command
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.report.formats import FORMATS, renderer
 
@@ -78,13 +79,8 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
 
     wanted = output.parse(outputs, FORMATS)
     chosen = options.source(flags)
-    target, limits, rules = scenario.parse(to), judged.parse(thresholds), options.rules(chosen)
-    stamp = _stamp()
-    progress = Progress()
-    try:
-        cluster = options.collect(chosen, progress)
-    finally:
-        progress.close()
+    target, limits, stamp = scenario.parse(to), judged.parse(thresholds), _stamp()
+    cluster, rules = read(chosen)
     result = audit(cluster, rules, target, limits, stamp)
     output.deliver([(each, renderer(each.format)(result)) for each in wanted])
     return 0 if result.coverage.complete else _INCOMPLETE
@@ -100,6 +96,8 @@ def _stamp() -> str | None:
         raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r}, which is no time in seconds") from None
 
 
+group.add_command(nodes_command)
 group.add_command(tree_command)
+group.add_command(verify_command)
 group.add_command(explain_command)
 group.add_command(convert_command)

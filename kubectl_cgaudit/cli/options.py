@@ -46,6 +46,18 @@ _CONNECTION = (
         "--request-timeout", metavar="TIME", default="0", help="Give up on a request after this: 30s, 1m; 0 is 60s."
     ),
 )
+_KUBELET = (
+    click.option(
+        "--kubelet",
+        metavar="proxy|direct|files:DIR",
+        help="Also measure: proxy asks every kubelet through the API server (needs nodes/proxy, which allows running commands "
+        "in containers too); direct at its own port, for jobs in the cluster (needs nodes/metrics and nodes/configz); "
+        "files:DIR reads saved answers.",
+    ),
+    click.option(
+        "--kubelet-insecure-tls", is_flag=True, help="Do not verify the kubelets' certificates (--kubelet=direct)."
+    ),
+)
 _TO = click.option(
     "--to",
     default=scenario.DEFAULT,
@@ -70,11 +82,14 @@ class Source(Struct, frozen=True):
     as_user: str | None
     as_groups: tuple[str, ...]
     timeout_seconds: float | None
+    kubelet: str | None
+    """`proxy`, `direct` or `files:DIR`."""
+    kubelet_insecure: bool
 
 
 def source_options(command: F) -> F:
     """The flags that say what to read; the command gets them as keyword arguments for `source`."""
-    for option in reversed((*_INPUT, *_CONNECTION)):
+    for option in reversed((*_INPUT, *_KUBELET, *_CONNECTION)):
         command = option(command)
     return command
 
@@ -105,7 +120,26 @@ def source(arguments: dict[str, Any]) -> Source:
         as_user=arguments["as_user"],
         as_groups=tuple(arguments["as_groups"]),
         timeout_seconds=_seconds(arguments["request_timeout"]),
+        kubelet=_kubelet(arguments),
+        kubelet_insecure=arguments["kubelet_insecure_tls"],
     )
+
+
+def _kubelet(arguments: dict[str, Any]) -> str | None:
+    said: str | None = arguments["kubelet"]
+    if said is None:
+        return None
+    if said not in ("proxy", "direct") and not (said.startswith("files:") and len(said) > len("files:")):
+        raise UsageError(f"--kubelet: {said!r} is not proxy, direct or files:DIR")
+    if said in ("proxy", "direct") and arguments["files"]:
+        raise UsageError(
+            f"-f reads files and --kubelet={said} asks a cluster; save the answers and give --kubelet=files:DIR"
+        )
+    if said == "direct" and (arguments["as_user"] or arguments["as_groups"]):
+        raise UsageError(
+            "--kubelet=direct asks as yourself: kubelets know no impersonation; leave out --as, or use proxy"
+        )
+    return said
 
 
 def _seconds(text: str) -> float | None:
@@ -129,7 +163,7 @@ def collect(chosen: Source, progress: Callable[[str], None]) -> Cluster:
     if chosen.files:
         from kubectl_cgaudit.collect import files
 
-        return files.read(chosen.files, selects, words)
+        return _with_saved(files.read(chosen.files, selects, words), chosen)
     from kubectl_cgaudit.collect import live
 
     connection = live.Connection(
@@ -141,7 +175,20 @@ def collect(chosen: Source, progress: Callable[[str], None]) -> Cluster:
         as_groups=chosen.as_groups,
         timeout_seconds=chosen.timeout_seconds,
     )
-    return live.read(connection, chosen.namespace, selects, words, progress)
+    asked = None
+    if chosen.kubelet in ("proxy", "direct"):
+        asked = live.Kubelets(chosen.kubelet == "direct", chosen.kubelet_insecure, chosen.timeout_seconds)
+    return _with_saved(live.read(connection, chosen.namespace, selects, words, progress, asked), chosen)
+
+
+def _with_saved(cluster: Cluster, chosen: Source) -> Cluster:
+    if not (chosen.kubelet or "").startswith("files:"):
+        return cluster
+    from kubectl_cgaudit.collect import assemble, kubelet
+
+    nodes = [node.name for node in cluster.nodes if node.kind == "linux"]
+    folder = (chosen.kubelet or "").removeprefix("files:")
+    return assemble.with_answers(cluster, kubelet.from_files(folder, nodes, assemble.pods_by_node(cluster)))
 
 
 def _selection(chosen: Source) -> tuple[Selects, str]:

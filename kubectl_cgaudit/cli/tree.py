@@ -7,11 +7,16 @@ import click
 from kubectl_cgaudit.cli import options, output
 from kubectl_cgaudit.cli.progress import Progress
 from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.errors import NotFoundError
 from kubectl_cgaudit.judge.compare import Comparison
 
 _INCOMPLETE = 3
 _FORMATS = ("text", "json")
+_PROXY_WARNING = (
+    "warning: --kubelet=proxy uses nodes/proxy; whoever may use that may also run commands in every container of the node "
+    "(kubernetes#136550). Do not grant it for this tool alone: --kubelet=direct inside the cluster needs less."
+)
 
 
 @click.command("tree")
@@ -38,18 +43,26 @@ def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: A
     return exit_code(cluster)
 
 
+def read(chosen: options.Source) -> tuple[Cluster, tuple[Rule, ...]]:
+    """Read the input, with progress for whoever watches, and the warning that nodes/proxy deserves."""
+    rules = options.rules(chosen)
+    if chosen.kubelet == "proxy":
+        click.echo(_PROXY_WARNING, err=True)
+    progress = Progress()
+    try:
+        return options.collect(chosen, progress), rules
+    finally:
+        progress.close()
+
+
 def compare(to: str, flags: dict[str, Any]) -> tuple[Cluster, tuple[Comparison, ...]]:
     """Read the input and compare its nodes."""
     from kubectl_cgaudit.judge import scenario
     from kubectl_cgaudit.judge.compare import compare as compare_nodes
 
     chosen = options.source(flags)
-    target, rules = scenario.parse(to), options.rules(chosen)
-    progress = Progress()
-    try:
-        cluster = options.collect(chosen, progress)
-    finally:
-        progress.close()
+    target = scenario.parse(to)
+    cluster, rules = read(chosen)
     return cluster, compare_nodes(cluster, rules, target)
 
 

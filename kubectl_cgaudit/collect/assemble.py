@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit.collect import reduce, wire
-from kubectl_cgaudit.collect.model import Cluster, Gap, Node, Owner, Pod, Reading
+from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers, Node, Owner, Pod, Reading
 from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.errors import InputError
 
@@ -124,6 +124,26 @@ class Assembly:
                 filter=self._filter,
             ),
         )
+
+
+def pods_by_node(cluster: Cluster) -> dict[str, set[tuple[str, str]]]:
+    """Namespace and name of the active pods of each node."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for pod in cluster.pods:
+        if pod.node and not pod.finished:
+            found.setdefault(pod.node, set()).add((pod.namespace, pod.name))
+    return found
+
+
+def with_answers(cluster: Cluster, answers: dict[str, KubeletAnswers]) -> Cluster:
+    """The cluster with what its kubelets answered; what they did not is a gap, and costs one node's evidence."""
+    gaps = [
+        Gap(f"kubelet of {node}", problem, "The other evidence of this node still counts")
+        for node, answer in answers.items()
+        for problem in answer.problems
+    ]
+    reading = msgspec.structs.replace(cluster.reading, gaps=tuple(sorted([*cluster.reading.gaps, *gaps])))
+    return msgspec.structs.replace(cluster, kubelets=answers, reading=reading)
 
 
 def _name(raw: Any, decode: Decode) -> str:

@@ -7,13 +7,13 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from kubectl_cgaudit.collect import wire
-from kubectl_cgaudit.collect.assemble import Assembly
+from kubectl_cgaudit.collect import kubelet, wire
+from kubectl_cgaudit.collect.assemble import Assembly, pods_by_node, with_answers
 from kubectl_cgaudit.collect.kubeconfig import Connection as Connection
-from kubectl_cgaudit.collect.model import Cluster, Gap
+from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers
 from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.collect.transport import Answer, Api, RequestError
-from kubectl_cgaudit.errors import ClusterError
+from kubectl_cgaudit.errors import CgauditError, ClusterError
 
 PAGE_SIZE = 500
 _RENEWALS = 3
@@ -26,6 +26,7 @@ class Resource(Struct, frozen=True):
     kind: str
     path: str
     instead: str = ""
+    query: str = ""
 
     @property
     def plural(self) -> str:
@@ -47,13 +48,34 @@ OPTIONAL = (
     Resource("RuntimeClass", "/apis/node.k8s.io/v1/runtimeclasses", "each is taken by its name as the handler"),
     Resource("ReplicaSet", "/apis/apps/v1/replicasets", "Deployments are named from the pod-template-hash"),
     Resource("Job", "/apis/batch/v1/jobs", "CronJobs are named from the Job's name"),
+    Resource(
+        "Event",
+        "/api/v1/events",
+        "a CgroupV1 warning would name nodes on cgroup v1",
+        "&fieldSelector=reason%3DCgroupV1",
+    ),
 )
 
 
+class Kubelets(Struct, frozen=True):
+    """How to ask the kubelets: through the API server, or each at its own port."""
+
+    direct: bool
+    insecure: bool
+    """Do not verify the kubelets' certificates (direct only)."""
+    seconds: float | None
+    """How long one answer may take; None for the default."""
+
+
 def read(
-    connection: Connection, namespace: str | None, selects: Selects, filter_text: str, progress: Progress
+    connection: Connection,
+    namespace: str | None,
+    selects: Selects,
+    filter_text: str,
+    progress: Progress,
+    kubelets: Kubelets | None = None,
 ) -> Cluster:
-    """Read nodes, all pods, and their owners. Raises ClusterError when there is nothing to go on."""
+    """Read nodes, all pods, their owners, and the kubelets if asked. Raises ClusterError when there is nothing to go on."""
     assembly = Assembly(selects, filter_text)
     with Api(connection) as api:
         if api.unverified:
@@ -62,7 +84,19 @@ def read(
         read_pods(api, namespace, assembly, progress)
         for resource in OPTIONAL:
             read_optional(api, resource, assembly, progress)
-        return assembly.cluster(api.source)
+        cluster = assembly.cluster(api.source)
+        return cluster if kubelets is None else with_answers(cluster, _ask(api, cluster, kubelets, progress))
+
+
+def _ask(api: Api, cluster: Cluster, kubelets: Kubelets, progress: Progress) -> dict[str, KubeletAnswers]:
+    nodes = [node for node in cluster.nodes if node.kind == "linux"]
+    seconds = kubelets.seconds or kubelet.SECONDS
+    if not kubelets.direct:
+        names = [node.name for node in nodes]
+        return kubelet.from_proxy(api, names, pods_by_node(cluster), progress, seconds=seconds)
+    addresses = {node.name: (node.address or node.name, node.kubelet_port) for node in nodes}
+    pods = pods_by_node(cluster)
+    return kubelet.from_kubelets(api, addresses, pods, progress, insecure=kubelets.insecure, seconds=seconds)
 
 
 def read_nodes(api: Api, assembly: Assembly, progress: Progress, page_size: int = PAGE_SIZE) -> None:
@@ -110,7 +144,12 @@ def read_pods(
 
 def read_optional(api: Api, resource: Resource, assembly: Assembly, progress: Progress) -> None:
     """Read a list the audit can do without."""
-    failure = list_all(api, resource, assembly, progress).failure
+    try:
+        failure = list_all(api, resource, assembly, progress).failure
+    except CgauditError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong with it, the audit does not need this list
+        failure = RequestError(str(error), type(error).__name__)
     if failure is None:
         assembly.expect(resource.kind)
         return
@@ -125,7 +164,9 @@ def list_all(
     """Follow a list to its end, or to the first page that fails."""
     listed, token, renewals = Listed(), "", 0
     while True:
-        path = f"{resource.path}?limit={page_size}" + (f"&continue={quote(token, safe='')}" if token else "")
+        path = f"{resource.path}?limit={page_size}{resource.query}" + (
+            f"&continue={quote(token, safe='')}" if token else ""
+        )
         try:
             answer = api.get(path)
             if answer.status == 410 and token and renewals < _RENEWALS:

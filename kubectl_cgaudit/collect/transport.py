@@ -5,6 +5,7 @@ import ssl
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -21,10 +22,13 @@ _READ_SECONDS = 60.0
 _CONNECT_SECONDS = 4.0
 _RESOLVE_SECONDS = 3.0
 _ALL_ADDRESSES_SECONDS = 6.0
+_PART = 1 << 16
+_TICK = 0.05
 _BUSY = 429
 _TRIES = 3
 _LONGEST_PAUSE = 5
 _CHECK = "check the server in the kubeconfig and the network (VPN, proxy, firewall)"
+UNTRUSTED = "its TLS certificate is not trusted"
 _LOG_IN = "log in again, or see what kubectl auth whoami says"
 
 
@@ -35,6 +39,10 @@ class RequestError(ClusterError):
         super().__init__(message)
         self.why = why
         self.status = status
+
+
+class UnreachableError(RequestError):
+    """No connection: another request to the same server will fail as this one did."""
 
 
 class Answer(Struct, frozen=True):
@@ -80,14 +88,37 @@ class Api:
                 break
             time.sleep(min(int(pause), _LONGEST_PAUSE))
         if response.status == 401:
-            raise ClusterError(f"{self.host} refused the credentials (401 Unauthorized); {_LOG_IN}")
+            raise self.unauthorized()
         return Answer(response.status, response.data)
+
+    def unauthorized(self) -> ClusterError:
+        """The error for credentials that the server does not know."""
+        return ClusterError(f"{self.host} refused the credentials (401 Unauthorized); {_LOG_IN}")
+
+    def door(self, seconds: float, limit: int) -> "Door":
+        """The API server, to be asked by several threads."""
+        return Door(self._pool, self._base, self._all_headers(), self.host, seconds, limit)
+
+    def kubelet_doors(self, insecure: bool, seconds: float, limit: int) -> Callable[[str, int], "Door"]:
+        """The kubelets' own ports, past any proxy. Each gets the caller's credentials: none knows impersonation."""
+        import urllib3
+
+        tls = _kubelet_tls(self._configuration, insecure)
+        headers = self._own_headers()
+
+        def door(host: str, port: int) -> Door:
+            # Each kubelet has its own manager: one for all would close the pools of those asked longest ago.
+            pool = urllib3.PoolManager(num_pools=1, ssl_context=tls, cert_reqs=tls.verify_mode.name)
+            shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            return Door(pool, f"https://{shown}", headers, shown, seconds, limit)
+
+        return door
 
     def refusal(self, path: str, answer: Answer) -> RequestError:
         """The error for an answer with an HTTP status that is no success."""
         try:
             message = msgspec.json.decode(answer.body, type=wire.Status).message
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             message = ""
         said = _printable(message or repr(excerpt(answer.body)), 300)
         why = f"{answer.status}: {said}"
@@ -134,6 +165,13 @@ class Api:
             raise _no_answer(error, self.host + via, self._read_seconds if connected else None) from None
 
     def _all_headers(self) -> Any:
+        headers = self._own_headers()
+        for name, value in self._headers:
+            # http.client writes Latin-1, the API server reads UTF-8.
+            headers.add(name, value.encode().decode("latin-1"))
+        return headers
+
+    def _own_headers(self) -> Any:
         import urllib3
 
         headers = urllib3.HTTPHeaderDict()
@@ -142,10 +180,91 @@ class Api:
         headers["User-Agent"] = f"kubectl-cgaudit/{__version__}"
         for setting in self._configuration.auth_settings().values():
             headers[setting["key"]] = setting["value"].strip()
-        for name, value in self._headers:
-            # http.client writes Latin-1, the API server reads UTF-8.
-            headers.add(name, value.encode().decode("latin-1"))
         return headers
+
+
+class Door(Struct, frozen=True):
+    """A server that threads may ask at the same time: nothing in it changes, and every answer has its limits."""
+
+    pool: Any
+    base: str
+    headers: Any
+    shown: str
+    seconds: float
+    """For a whole answer."""
+    limit: int
+    """The largest body."""
+
+    def get(self, path: str, ends: float) -> Answer:
+        """GET a path. Raises RequestError when the answer is not whole in time (time.monotonic), or too large."""
+        import urllib3
+
+        began = time.monotonic()
+        left = max(min(self.seconds, ends - began), 0.001)
+        response = None
+        try:
+            response = self.pool.request(
+                "GET",
+                self.base + path,
+                headers=self.headers,
+                timeout=urllib3.Timeout(connect=min(_CONNECT_SECONDS, left), read=left),
+                retries=False,
+                redirect=False,
+                preload_content=False,
+            )
+            try:
+                return Answer(response.status, self._body(response, began + left))
+            finally:
+                response.close()
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            late = time.monotonic() >= began + left - _TICK
+            failure = _no_answer(error, self.shown, self.seconds if late else None)
+            if response is not None and isinstance(error, urllib3.exceptions.ProtocolError):
+                why = "the answer breaks off"
+                failure = RequestError(f"{self.shown} cannot be asked: {why}; {_CHECK}", why)
+            if isinstance(error, _unconnected()) or (isinstance(error, urllib3.exceptions.TimeoutError) and not late):
+                failure = UnreachableError(str(failure), failure.why)
+            raise failure from None
+
+    def _body(self, response: Any, ends: float) -> bytes:
+        # read1 returns what is there, so that a trickle cannot hold it; urllib3 1.26 has none.
+        read = getattr(response, "read1", response.read)
+        body = bytearray()
+        while part := read(_PART):
+            body += part
+            if len(body) > self.limit:
+                why = f"larger than {self.limit >> 20} MiB"
+                raise RequestError(f"{self.shown} cannot be asked: the answer is {why}; {_CHECK}", why)
+            if time.monotonic() > ends:
+                raise _no_answer(TimeoutError(), self.shown, self.seconds)
+        return bytes(body)
+
+
+def _kubelet_tls(configuration: Any, insecure: bool) -> ssl.SSLContext:
+    """The CA of the cluster vouches for its kubelets, or nobody if the caller or the kubeconfig verifies nothing."""
+    import urllib3
+
+    verify = configuration.verify_ssl and not insecure
+    context = urllib3.util.ssl_.create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if verify else ssl.CERT_NONE)
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # As in _pool.
+    try:
+        if verify and configuration.ssl_ca_cert:
+            context.load_verify_locations(configuration.ssl_ca_cert)
+        elif verify:
+            context.load_default_certs()
+        if configuration.cert_file:
+            context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    except OSError as error:
+        raise ClusterError(
+            f"the certificates of the kubeconfig cannot be used: {error.strerror or error}; {_LOG_IN}"
+        ) from None
+    return context
+
+
+def _unconnected() -> tuple[type[Exception], ...]:
+    from urllib3 import exceptions
+
+    return (exceptions.ConnectTimeoutError, exceptions.NewConnectionError, exceptions.SSLError, exceptions.ProxyError)
 
 
 def _pool(configuration: Any) -> Any:
@@ -205,7 +324,7 @@ def _no_answer(error: BaseException, host: str, seconds: float | None) -> Reques
     causes = _causes(error)
     tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
     if isinstance(tls, ssl.SSLCertVerificationError):
-        why = f"its TLS certificate is not trusted: {tls.verify_message.rstrip('.')}"
+        why = f"{UNTRUSTED}: {tls.verify_message.rstrip('.')}"
         step = "check certificate-authority and tls-server-name in the kubeconfig"
     elif tls is not None:
         why = f"TLS failed: {(tls.reason or tls.strerror or 'unknown').replace('_', ' ').lower()}"

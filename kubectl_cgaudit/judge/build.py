@@ -11,7 +11,7 @@ from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, SEVERITIES, Audit, Cover
 from kubectl_cgaudit.judge.compare import Comparison, compare
 from kubectl_cgaudit.judge.coverage import cover
 from kubectl_cgaudit.judge.rules import coverage as coverage_rule
-from kubectl_cgaudit.judge.rules import inside, quota, system, weight
+from kubectl_cgaudit.judge.rules import inside, quota, readers, system, weight
 from kubectl_cgaudit.judge.rules import nodes as node_rules
 from kubectl_cgaudit.judge.rules.context import Context
 from kubectl_cgaudit.judge.scenario import Scenario
@@ -31,6 +31,7 @@ _RULES = (
     weight.besteffort,
     quota.failing_starts,
     quota.changed_limits,
+    readers.misreaders,
 )
 
 

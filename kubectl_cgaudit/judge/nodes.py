@@ -1,6 +1,8 @@
 """What the migration changes on every node between pods and system processes."""
 
-from kubectl_cgaudit.detect.state import Setup, State
+from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC
+from kubectl_cgaudit.detect.runtime import Runtime
+from kubectl_cgaudit.detect.state import Setup, State, default_root_value
 from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit, NodeCase, NodeMoment
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
@@ -50,9 +52,18 @@ def _moment(tree: NodeTree, setup: Setup) -> NodeMoment:
     )
 
 
+def _runtime(state: State, handler: str, runtime: Runtime) -> str:
+    """What a handler runs; of one that is only known not to be quadratic, just that."""
+    about = f"runtime:{handler}"
+    only_not = any(piece.about == about and piece.value == NOT_QUADRATIC for piece in state.evidence)
+    likely = state.basis_of(about).confidence == "likely"
+    return NOT_QUADRATIC if only_not and likely and runtime.name is None else str(runtime)
+
+
 def _known(state: State, handlers: tuple[str, ...]) -> dict[str, Known]:
     unit = "shares" if state.cgroup == "v1" else "weight"
-    system = "the default (1024 shares, weight 100)" if state.system_slice is None else f"{unit} {state.system_slice}"
+    default = "default" if state.cgroup is None else f"{unit} {default_root_value(state.cgroup)}"
+    system = default if state.system_slice is None else f"{unit} {state.system_slice}"
     values: dict[str, str | None] = {
         "cgroup": state.cgroup,
         "driver": state.driver,
@@ -62,7 +73,7 @@ def _known(state: State, handlers: tuple[str, ...]) -> dict[str, Known]:
     }
     for handler in sorted({*handlers, *dict(state.runtimes)}):
         runtime = state.runtime(handler)
-        values[f"runtime:{handler}"] = str(runtime) if runtime else None
+        values[f"runtime:{handler}"] = _runtime(state, handler, runtime) if runtime else None
     known = {}
     for what, value in values.items():
         basis = state.basis_of(what)

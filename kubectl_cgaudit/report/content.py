@@ -7,6 +7,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from kubectl_cgaudit.judge.audit import (
+    CONFIDENCES,
     EFFECTS,
     SEVERITIES,
     Audit,
@@ -36,7 +37,6 @@ from kubectl_cgaudit.report.words import (
 
 LONGEST_NAME = 253
 LONGEST_TEXT = 3000
-CONFIDENCES = ("certain", "likely", "hint", "assumed", "unknown")
 ALSO: dict[Effect, str] = {
     "loses": "loses against system processes",
     "unknown": "for some of it, it cannot be said",
@@ -91,6 +91,7 @@ WORKLOAD_LEGEND = (
     "Worst first. Against system: the change of a pod's CPU divided by that of system.slice.",
     "CPU of the node: the fraction when everything wants CPU, of the pod and possibility that change most.",
     "Inside the pod: the container that loses most of its part.",
+    "How sure: that of the least sure thing the numbers rest on, system.slice aside; assumed is what the states file says.",
     "Nominal: the number in cpu.shares or cpu.weight, and how many times the default it is.",
     "a..b is the range over pods and, where a node's state is not known, over every possibility; ? cannot be said.",
 )

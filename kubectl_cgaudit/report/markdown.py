@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from kubectl_cgaudit.judge.audit import (
+    CONFIDENCES,
     Audit,
     Coverage,
     Effect,
@@ -113,7 +114,7 @@ def _steps(audit: Audit) -> str:
 
 
 def _sureness(audit: Audit) -> str:
-    headers = ("Number of nodes where it is", *content.CONFIDENCES)
+    headers = ("Number of nodes where it is", *CONFIDENCES)
     table = _table(headers, [(what, *map(str, amounts)) for what, amounts in content.sureness(audit.nodes)])
     open_ = audit.verdict.workloads.get("unknown", 0)
     note = (
@@ -191,6 +192,7 @@ def _workloads(workloads: Sequence[WorkloadAudit]) -> str:
         "Kind",
         "Pods",
         "Effect",
+        "How sure",
         "Against system",
         "CPU of the node, where it changes most",
         "Inside the pod",
@@ -202,6 +204,7 @@ def _workloads(workloads: Sequence[WorkloadAudit]) -> str:
             workload.kind,
             content.pods(workload),
             _strong(content.effect_words(workload), workload.effect),
+            workload.confidence,
             against_system(workload),
             content.share(workload),
             content.inside(workload),

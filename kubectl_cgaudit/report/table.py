@@ -93,14 +93,14 @@ def _table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Sequenc
 
 
 def _nodes(nodes: Sequence[NodeAudit], *, wide: bool) -> str:
-    equal: dict[bytes, tuple[tuple[NodeCase, ...], list[str]]] = {}
+    equal: dict[bytes, tuple[NodeAudit, list[str]]] = {}
     for node in nodes:
-        equal.setdefault(msgspec.json.encode(node.cases), (node.cases, []))[1].append(node.name)
+        same = msgspec.json.encode((node.cases, node.confidence))
+        equal.setdefault(same, (node, []))[1].append(node.name)
     groups = list(equal.values())
-    rows = [
-        row for cases, names in groups[: len(groups) if wide else _MOST_NODES] for row in _rows(names, cases, wide=wide)
-    ]
-    headers = ["NODE", "CGROUP", "PODS : SYSTEM.SLICE", "CPU FOR PODS", "WHEN"]
+    shown = groups if wide else groups[:_MOST_NODES]
+    rows = [row for node, names in shown for row in _rows(names, node, wide=wide)]
+    headers = ["NODE", "CGROUP", "PODS : SYSTEM", "CPU FOR PODS", "SURE", "WHEN"]
     if wide:
         headers[3:3] = ["KUBEPODS : SYSTEM.SLICE", "KUBELET", "RUNTIMES"]
     if not any(row[-1] for row in rows):
@@ -110,16 +110,17 @@ def _nodes(nodes: Sequence[NodeAudit], *, wide: bool) -> str:
     return _table(headers, rows) + more
 
 
-def _rows(names: Sequence[str], cases: Sequence[NodeCase], *, wide: bool) -> Iterable[list[str]]:
+def _rows(names: Sequence[str], node: NodeAudit, *, wide: bool) -> Iterable[list[str]]:
     """A row for each outcome; cases with the same outcome share one."""
     outcomes: dict[tuple[str, ...], list[str]] = {}
-    for case in cases:
+    for case in node.cases:
         outcomes.setdefault(_cells(case, wide=wide), []).append(case.when)
-    every = [case.when for case in cases]
+    every = [case.when for case in node.cases]
     name = visible(named(names, 20)) if wide else shorten(visible(named(names, 1)), _NAME - 10)
     for index, (cells, whens) in enumerate(outcomes.items()):
         when = condition(whens, every)
-        yield [name if index == 0 else "", *cells, when if wide else shorten(when, 26)]
+        first = index == 0
+        yield [name if first else "", *cells, node.confidence if first else "", when if wide else shorten(when, 26)]
 
 
 def _cells(case: NodeCase, *, wide: bool) -> tuple[str, ...]:
@@ -214,6 +215,7 @@ def _wide_row(workload: WorkloadAudit) -> list[str]:
         _title(workload),
         _pods(workload),
         ", ".join(workload.effects) or "none",
+        workload.confidence,
         against_system(workload),
         visible(worst),
         arrow(percent(share.before), percent(share.after)) if share else "?",

@@ -94,3 +94,9 @@ LIMIT_CHANGED = Rule(
     "The CPU the container may use is not the limit in its spec: the kubelet raises limits under 10m to 10m, and under the "
     "systemd driver limits are rounded up to a multiple of 10m.",
 )
+MISREADS_WEIGHT = Rule(
+    "CGA401",
+    "program that misreads cpu.weight",
+    "Some programs turn the number in cpu.weight back into CPUs with the linear formula, or take 100 for 'not set': old JVMs, "
+    "cAdvisor's container_spec_cpu_shares, agents with /sys/fs/cgroup. Their decisions change although no CPU share does.",
+)

@@ -16,6 +16,14 @@ _CANNOT = "a kubelet from 1.35 on does not start there"
 _STAY = (
     "Leave the node on cgroup v2: v1 is on its way out (kubelet 1.35 refuses it, removal is planned for 1.38 or later)."
 )
+_RESTART = (
+    "Containers keep the weight they were created with. Restart these pods, so that inside each pod one formula splits the "
+    "CPU; `kubectl cgaudit verify` then shows no difference."
+)
+_NOTHING = (
+    "Nothing for the CPU between pods. Do not compare cpu.weight of containers across pods; inside a pod the split follows "
+    "the formula, see CGA204."
+)
 _MOVE = (
     "Move the node to cgroup v2 before it gets a kubelet from 1.35 on: a newer OS image, or boot it with "
     "systemd.unified_cgroup_hierarchy=1. failCgroupV1: false in the kubelet's configuration only buys time."
@@ -60,6 +68,12 @@ def unknown(context: Context) -> Iterator[Finding]:
     for comparison in context.comparisons:
         state = comparison.state
         handlers = [handler for handler in comparison.handlers if state.runtime(handler) is None]
+        if state.contradictions:
+            seen = f"{comparison.node.name}: the evidence contradicts itself: {'; '.join(state.contradictions)}."
+            remedy = (
+                "Look on the node, correct --states, or restart what was upgraded; `kubectl cgaudit nodes --evidence`."
+            )
+            yield UNKNOWN_STATE.finding("medium", Subject("node", comparison.node.name), "", seen, remedy)
         if state.cgroup and not handlers:
             continue
         open_ = [] if state.cgroup else ["its cgroup version"]
@@ -87,23 +101,40 @@ def _settle(comparison: Comparison, handlers: list[str]) -> str:
 def both_formulas(context: Context) -> Iterator[Finding]:
     """CGA103, one finding a node whose running containers carry both formulas."""
     for comparison in context.comparisons:
-        case = comparison.cases[0]
-        if len(comparison.cases) > 1 or case.now.cgroup != "v2":
-            continue
-        formulas = defaultdict(list)
-        for handler in comparison.handlers:
-            formulas[case.now.runtime(handler).formula].append(f"{handler} runs {case.now.runtime(handler)}")
-        if {"linear", "quadratic"} <= set(formulas):
-            handlers = ", ".join(formulas["linear"] + formulas["quadratic"])
-            seen = f"{comparison.node.name}: {handlers}.{_example(context, comparison)}"
-            yield BOTH_FORMULAS.finding(
-                "low",
-                Subject("node", comparison.node.name),
-                "",
-                seen,
-                "Nothing for the CPU between pods. Do not compare cpu.weight of containers across pods; "
-                "inside a pod the split follows the formula, see CGA204.",
-            )
+        name = Subject("node", comparison.node.name)
+        if comparison.state.leftovers:
+            yield BOTH_FORMULAS.finding("medium", name, "", _left_over(comparison), _RESTART)
+        elif len(comparison.cases) == 1 and comparison.cases[0].now.cgroup == "v2":
+            handlers = _handlers(comparison)
+            if handlers:
+                seen = f"{comparison.node.name}: {handlers}.{_example(context, comparison)}"
+                yield BOTH_FORMULAS.finding("low", name, "", seen, _NOTHING)
+
+
+def _handlers(comparison: Comparison) -> str:
+    """What the handlers in use run, if among them are both formulas."""
+    case = comparison.cases[0]
+    formulas = defaultdict(list)
+    for handler in comparison.handlers:
+        formulas[case.now.runtime(handler).formula].append(f"{handler}: {case.now.runtime(handler)}")
+    both = {"linear", "quadratic"} <= set(formulas)
+    return ", ".join(formulas["linear"] + formulas["quadratic"]) if both else ""
+
+
+def _left_over(comparison: Comparison) -> str:
+    """The containers that were created before their runtime was upgraded, all named."""
+    left = comparison.state.leftovers
+    names = ", ".join(
+        f"{each.namespace}/{each.pod} {each.container} (weight {each.weight}, {each.formula})" for each in left
+    )
+    now = ", ".join(sorted({f"{each.handler} writes {_now(comparison, each.handler)}" for each in left}))
+    many = f"{len(left)} running containers carry" if len(left) > 1 else "1 running container carries"
+    return f"{comparison.node.name}: {many} another formula than their handler writes now ({now}): {names}."
+
+
+def _now(comparison: Comparison, handler: str) -> str:
+    runtime = comparison.state.runtime(handler)
+    return runtime.formula if runtime else "an unknown formula"
 
 
 def _example(context: Context, comparison: Comparison) -> str:

@@ -1,0 +1,34 @@
+"""`kubectl cgaudit nodes`."""
+
+from typing import Any
+
+import click
+
+from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli.tree import compare, exit_code
+from kubectl_cgaudit.judge.scenario import DEFAULT
+
+_FORMATS = ("text", "json")
+
+
+@click.command("nodes")
+@options.source_options
+@click.option("--evidence", is_flag=True, help="Show every piece of evidence.")
+@click.option("-o", "--output", "outputs", multiple=True, metavar="FORMAT[=FILE]", help="text or json. [default: text]")
+def nodes_command(outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> int:
+    """Show what each node runs: cgroup version, runtimes, kubelet, reserves, and how surely that is known.
+
+    \b
+    Example: kubectl cgaudit nodes --evidence
+
+    It ends with what would settle the unknowns, cheapest first.
+    """
+    from kubectl_cgaudit.judge import nodes as judged
+    from kubectl_cgaudit.report import nodes
+
+    wanted = output.parse(outputs, _FORMATS)
+    cluster, comparisons = compare(DEFAULT, flags)
+    found = [judged.judge(comparison) for comparison in comparisons]
+    texts = {"text": lambda: nodes.as_text(found, evidence=evidence), "json": lambda: nodes.as_json(found)}
+    output.deliver([(each, texts[each.format]()) for each in wanted])
+    return exit_code(cluster)

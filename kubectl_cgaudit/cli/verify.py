@@ -1,0 +1,39 @@
+"""`kubectl cgaudit verify`."""
+
+from typing import Any
+
+import click
+
+from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli.tree import exit_code, read
+from kubectl_cgaudit.errors import UsageError
+
+_FORMATS = ("text", "json")
+_DIFFERENT = 4
+
+
+@click.command("verify")
+@options.source_options
+@click.option("-o", "--output", "outputs", multiple=True, metavar="FORMAT[=FILE]", help="text or json. [default: text]")
+def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
+    """Compare what is predicted with what the kubelets measure, cgroup by cgroup: to check an upgrade afterwards.
+
+    \b
+    Example: kubectl cgaudit verify --kubelet=proxy --states after.yaml
+
+    Exits with 4 if anything differs, with 3 if a kubelet did not answer.
+    """
+    from kubectl_cgaudit.judge.verify import verify
+    from kubectl_cgaudit.report import verify as report
+
+    wanted = output.parse(outputs, _FORMATS)
+    chosen = options.source(flags)
+    if chosen.kubelet is None:
+        raise UsageError(
+            "verify needs the kubelets' answers; add --kubelet=proxy, --kubelet=direct or --kubelet=files:DIR"
+        )
+    cluster, rules = read(chosen)
+    result = verify(cluster, rules)
+    write = {"text": report.as_text, "json": report.as_json}
+    output.deliver([(each, write[each.format](result)) for each in wanted])
+    return _DIFFERENT if result.differences else exit_code(cluster)

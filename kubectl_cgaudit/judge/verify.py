@@ -1,0 +1,94 @@
+"""Predicted against measured: every cgroup of the nodes whose kubelets answered."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers, Node
+from kubectl_cgaudit.detect import gather, measured
+from kubectl_cgaudit.detect.handlers import handler
+from kubectl_cgaudit.detect.settle import settle_as_told
+from kubectl_cgaudit.detect.state import CgroupVersion, setups
+from kubectl_cgaudit.detect.states import Rule
+from kubectl_cgaudit.predict.tree import Cgroup, PlacedPod, predict
+
+
+class Difference(Struct, frozen=True, rename="camel"):
+    """A cgroup whose measured value is not the predicted one. Values are shares on v1, weights on v2."""
+
+    node: str
+    level: str
+    namespace: str | None
+    pod: str | None
+    container: str | None
+    cgroup: str
+    predicted: tuple[int, ...]
+    """More than one where an open question allows several."""
+    measured: int | None
+    """None if what the kubelet shows is no weight."""
+
+
+class Verification(Struct, frozen=True, rename="camel"):
+    """What was compared, and what differs."""
+
+    nodes: tuple[str, ...]
+    """Those whose kubelet showed cgroups."""
+    compared: int
+    unmeasured: int
+    """Predicted cgroups that the kubelet did not show: ended since, or not created yet. system.slice, which
+    kubelets do not show unless they are told to, is not counted."""
+    differences: tuple[Difference, ...]
+
+
+def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
+    """Compare all nodes. Raises UsageError when the states file does not fit one of them."""
+    placed: dict[str, list[PlacedPod]] = defaultdict(list)
+    for pod in cluster.pods:
+        if pod.node and not pod.finished:
+            placed[pod.node].append((pod, handler(pod, cluster)))
+    nodes, compared, unmeasured = [], 0, 0
+    differences: list[Difference] = []
+    for node in cluster.nodes:
+        answers = (cluster.kubelets or {}).get(node.name)
+        if node.kind != "linux" or answers is None or not answers.shares or answers.stats_from_spec:
+            continue
+        nodes.append(node.name)
+        for same in _predicted(node, placed[node.name], cluster, rules):
+            found = _shown(answers, same[0])
+            if found is None:
+                unmeasured += same[0].path is not None and same[0].level != "root"
+                continue
+            compared += 1
+            difference = _difference(node.name, same, found, answers.cgroup_version)
+            if difference:
+                differences.append(difference)
+    return Verification(tuple(nodes), compared, unmeasured, tuple(differences))
+
+
+def _predicted(
+    node: Node, placed: list[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]
+) -> Iterator[tuple[Cgroup, ...]]:
+    """Each cgroup in every case; what the states file says has the last word, so that a wrong one shows."""
+    state = settle_as_told(node, rules, tuple(gather.evidence(node, placed, cluster)))
+    trees = [predict(node, placed, setup) for _, setup in setups(state, {used for _, used in placed})]
+    return zip(*(tree.cgroups() for tree in trees), strict=True)
+
+
+def _shown(answers: KubeletAnswers, cgroup: Cgroup) -> int | None:
+    if cgroup.path is None:
+        return None
+    # crun's container lies one cgroup below its scope; both carry the weight.
+    return answers.shares.get(cgroup.path, answers.shares.get(f"{cgroup.path}/container"))
+
+
+def _difference(node: str, same: Sequence[Cgroup], shown: int, version: CgroupVersion | None) -> Difference | None:
+    first = same[0]
+    value = shown if version == "v1" else measured.weight_of_shown(shown)
+    fitting = [cgroup.value for cgroup in same if version is None or cgroup.version == version]
+    predicted = tuple(sorted({value for value in (fitting or [cgroup.value for cgroup in same]) if value is not None}))
+    if value in predicted or not predicted:
+        return None
+    return Difference(
+        node, first.level, first.namespace, first.pod, first.container, first.path or "", predicted, value
+    )

@@ -1,0 +1,126 @@
+"""`nodes`: what each node runs, how surely that is known, and what would settle the rest."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit
+from kubectl_cgaudit.report.escape import shorten, visible
+from kubectl_cgaudit.report.words import counted, named
+
+_NAMES = 3
+_COLUMNS = ("NODES", "CGROUP", "HANDLER", "RUNTIME", "KUBELET", "SYSTEM.SLICE", "SURE")
+_WIDEST = 34
+
+
+def as_json(nodes: Sequence[NodeAudit]) -> str:
+    """What is known of every node, with its evidence."""
+    rows = [
+        {
+            "name": node.name,
+            "confidence": node.confidence,
+            "kubeletVersion": node.kubelet_version,
+            "known": node.known,
+            "hints": node.hints,
+            "contradictions": node.contradictions,
+            "evidence": node.evidence,
+        }
+        for node in nodes
+    ]
+    return msgspec.json.format(msgspec.json.encode({"nodes": rows, "settle": settle(nodes)}), indent=2).decode() + "\n"
+
+
+def as_text(nodes: Sequence[NodeAudit], *, evidence: bool) -> str:
+    """A row a node, or a group of nodes of which the same is known; then what would settle the unknowns."""
+    groups: dict[bytes, list[NodeAudit]] = {}
+    for node in nodes:
+        groups.setdefault(_face(node), []).append(node)
+    table = [_COLUMNS, *(row for members in groups.values() for row in _rows(members))]
+    widths = [max(len(row[column]) for row in table) for column in range(len(_COLUMNS))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+    lines += _contradictions(nodes)
+    if evidence:
+        for node in nodes:
+            lines += ["", f"EVIDENCE OF {visible(node.name)}", *_evidence(node)]
+    advice = settle(nodes)
+    if advice:
+        lines += ["", "TO SETTLE THE UNKNOWNS, CHEAPEST FIRST"]
+        lines += [f"{number}. {visible(step)}" for number, step in enumerate(advice, start=1)]
+    return "\n".join(lines) + "\n"
+
+
+def _face(node: NodeAudit) -> bytes:
+    told = {what: (known.value, known.confidence) for what, known in node.known.items()}
+    return msgspec.json.encode((told, node.kubelet_version))
+
+
+def _rows(members: Sequence[NodeAudit]) -> Iterable[tuple[str, ...]]:
+    """One line for each handler; the rest of the row stands in the first."""
+    node = members[0]
+    names = shorten(visible(named((each.name for each in members), _NAMES)), _WIDEST)
+    kubelet = f"{visible(node.kubelet_version)} {_said(node.known['kubelet'])}"
+    first = (names, _said(node.known["cgroup"]))
+    last = (kubelet, shorten(_said(node.known["system_slice"]), _WIDEST), node.confidence)
+    handlers = [
+        (visible(what.removeprefix("runtime:")), shorten(_said(known), _WIDEST))
+        for what, known in node.known.items()
+        if what.startswith("runtime:")
+    ]
+    for index, handler in enumerate(handlers or [("-", "no pod")]):
+        yield (*first, *handler, *last) if index == 0 else ("", "", *handler, "", "", "")
+
+
+def _said(known: Known) -> str:
+    return f"{visible(known.value)} ({known.confidence})" if known.value else "unknown"
+
+
+def _contradictions(nodes: Sequence[NodeAudit]) -> list[str]:
+    lines = [f"{visible(node.name)}: {visible(words)}" for node in nodes for words in node.contradictions]
+    return ["", "CONTRADICTIONS", *lines] if lines else []
+
+
+def _evidence(node: NodeAudit) -> list[str]:
+    if not node.evidence:
+        return ["  none beyond the defaults and the states file"]
+    return [_piece(piece) for piece in node.evidence]
+
+
+def _piece(piece: EvidenceRecord) -> str:
+    told = (
+        f"{piece.about} is {piece.value}" if piece.confidence != "hint" else f"{piece.about} is probably {piece.value}"
+    )
+    return visible(f"  {piece.confidence:8} {told}: {piece.source}: {piece.saw}")
+
+
+def settle(nodes: Sequence[NodeAudit]) -> list[str]:
+    """What would settle the open questions, cheapest first; empty if none is open."""
+    versions = [node for node in nodes if node.known["cgroup"].value is None]
+    runtimes = [node for node in nodes if any(_is_open(what, known) for what, known in node.known.items())]
+    open_ = [node for node in nodes if node in versions or node in runtimes]
+    if not open_:
+        return []
+    groups = len({_face(node) for node in open_})
+    where = named((node.name for node in open_), _NAMES)
+    steps = []
+    if versions:
+        steps.append(
+            f"Cgroup version of {counted(len(versions), 'node')}: read events too (kubelets warn with reason CgroupV1 for about "
+            "an hour after they start): kubectl get events -A -o json > events.json, and add -f events.json; live, list on "
+            "events is enough."
+        )
+    look = ["stat -fc %T /sys/fs/cgroup (cgroup2fs is v2)"] if versions else []
+    look += ["runc --version or crun --version"] if runtimes else []
+    steps.append(
+        f"Look on one node of {counted(groups, 'group')} ({where}): {' and '.join(look)}; say it with --states FILE."
+    )
+    if all(any(piece.source.startswith("kubelet /") for piece in node.evidence) for node in open_):
+        return steps
+    steps.append(
+        "Measure it: --kubelet=proxy reads every kubelet through the API server (needs nodes/proxy, which also allows running "
+        "commands in containers); inside the cluster --kubelet=direct needs nodes/metrics and nodes/configz only."
+    )
+    return steps
+
+
+def _is_open(what: str, known: Known) -> bool:
+    return what.startswith("runtime:") and known.value is None

@@ -1,0 +1,340 @@
+"""The evidence ladder on the recorded cluster, on made-up pieces, and where pieces disagree."""
+
+import msgspec
+import pytest
+
+from kubectl_cgaudit.collect import files, kubelet
+from kubectl_cgaudit.collect.assemble import pods_by_node, with_answers
+from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
+from kubectl_cgaudit.detect import measured, readback, states
+from kubectl_cgaudit.detect.evidence import Evidence
+from kubectl_cgaudit.detect.settle import settle
+from kubectl_cgaudit.detect.state import State
+from kubectl_cgaudit.judge.verify import verify
+from kubectl_cgaudit.predict import paths
+from kubectl_cgaudit.weights import linear, linear_inverse, quadratic, weight_of
+from tests.support import (
+    GOLDEN,
+    RECORDED,
+    V2_LINEAR,
+    audited,
+    cluster,
+    compared,
+    container,
+    golden_json,
+    node,
+    of_rule,
+    pod,
+    recorded,
+    recorded_audit,
+)
+
+
+def settled(objects: Cluster) -> dict[str, State]:
+    return {each.node.name: each.state for each in compared(objects)}
+
+
+def told(state: State) -> dict[str, tuple[str | None, str]]:
+    found = {"cgroup": (state.cgroup, state.basis_of("cgroup").confidence)}
+    for handler, run in state.runtimes:
+        found[handler] = (run.formula, state.basis_of(f"runtime:{handler}").confidence)
+    return found
+
+
+def with_kubelets(objects: Cluster) -> Cluster:
+    names = [each.name for each in objects.nodes]
+    return with_answers(objects, kubelet.from_files(str(GOLDEN), names, pods_by_node(objects)))
+
+
+def test_nodes_and_pods_alone_say_what_they_can_and_nothing_wrong() -> None:
+    found = settled(recorded())
+    assert told(found["worker-a"]) == {"cgroup": ("v2", "certain"), "runc-old": ("linear", "likely")}
+    assert told(found["worker-b"]) == {
+        "cgroup": (None, "unknown"),
+        "default": ("linear", "likely"),
+        "runc-old": ("linear", "likely"),
+    }
+    # Debian 12 starts with cgroup v2 by default; this node does not.
+    assert told(found["worker-c"]) == {"cgroup": (None, "unknown")}
+    assert (
+        found["worker-c"]
+        .hints[0]
+        .endswith("Debian starts with cgroup v2 from 11 on unless told otherwise: probably v2")
+    )
+
+
+def test_an_unknown_version_is_predicted_both_ways_until_an_event_tells() -> None:
+    cases = {each.node.name: [case.now.cgroup for case in each.cases] for each in compared(recorded())}
+    assert cases["worker-c"] == ["v1", "v1", "v2", "v2"]
+    events = files.read((*RECORDED, str(GOLDEN / "events.json")), lambda _n, _l: True, "")
+    assert events.cgroup_v1_nodes == {"worker-c"}
+    assert told(settled(events)["worker-c"]) == {"cgroup": ("v1", "likely")}
+
+
+def test_the_kubelets_make_it_certain() -> None:
+    found = settled(with_kubelets(recorded()))
+    assert told(found["worker-a"]) == {
+        "cgroup": ("v2", "certain"),
+        "default": ("quadratic", "certain"),
+        "crun": ("quadratic", "certain"),
+        "runc-old": ("linear", "certain"),
+    }
+    assert told(found["worker-b"]) == {
+        "cgroup": ("v2", "certain"),
+        "default": ("linear", "certain"),
+        "crun-old": ("linear", "certain"),
+        "runc-old": ("linear", "likely"),
+    }
+    assert told(found["worker-c"]) == {"cgroup": ("v1", "certain")}
+    for state in found.values():
+        assert (state.driver, state.basis_of("driver").confidence) == ("systemd", "certain")
+        assert state.basis_of("reserves").confidence == "certain"
+        assert state.contradictions == ()
+    assert [found[name].system_slice for name in ("worker-a", "worker-b", "worker-c")] == [None, 20, None]
+
+
+def test_verify_finds_no_difference_on_any_recorded_cgroup() -> None:
+    result = verify(with_kubelets(recorded()), ())
+    assert (result.nodes, result.compared, result.unmeasured) == (("worker-a", "worker-b", "worker-c"), 77, 0)
+    assert result.differences == ()
+    levels = ("kubepods", "qos", "pod", "container")
+    assert result.compared == sum(row["level"] in levels for row in golden_json("cgroups.json"))
+
+
+def test_verify_finds_every_container_a_wrong_states_file_speaks_of() -> None:
+    rules = states.parse("- {match: {name: worker-b}, runtimes: {default: runc 1.3.6}}", "s")
+    differences = verify(with_kubelets(recorded()), rules).differences
+    assert {each.node for each in differences} == {"worker-b"}
+    assert {each.level for each in differences} == {"container"}
+    default = [
+        (each.name, c.name)
+        for each in recorded().pods
+        if each.node == "worker-b" and each.runtime_class is None
+        for c in each.containers
+        if c.presence == "running" and (c.request_milli or 0) > 2
+    ]
+    assert sorted((each.pod, each.container) for each in differences) == sorted(default)
+    redis = next(each for each in differences if each.container == "redis")
+    assert (redis.predicted, redis.measured) == ((59,), 20)
+
+
+@pytest.mark.parametrize(("milli", "shown"), [(1000, 975), (220, 207), (1200, 1179), (350, 334), (250, 232)])
+def test_read_back_of_a_linear_weight(milli: int, shown: int) -> None:
+    assert readback.read_back(linear(milli * 1024 // 1000)) == shown
+
+
+@pytest.mark.parametrize(
+    ("allocated", "shown", "formula"),
+    [("1", "975m", "linear"), ("1", "1", None), ("1", "900m", None), ("2m", "2m", None), ("1", None, None)],
+)
+def test_what_a_pods_status_proves(allocated: str, shown: str | None, formula: str | None) -> None:
+    raw = pod("p", container("c", allocated))
+    raw["status"] |= {
+        "allocatedResources": {"cpu": allocated},
+        "resources": {"requests": {"cpu": shown}} if shown else None,
+    }
+    assert readback.proven_formula(cluster(raw).pods[0]) == formula
+
+
+def test_a_quadratic_kubelet_would_be_found() -> None:
+    raw = pod("p", container("c", "1"))
+    shown = readback.read_back(quadratic(1024))
+    raw["status"] |= {"allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": f"{shown}m"}}}
+    assert settled(cluster(node(), raw))["n1"].kubelet_formula == "quadratic"
+
+
+@pytest.mark.parametrize(
+    "change", [{"resize": "InProgress"}, {"conditions": [{"type": "PodResizePending", "status": "True"}]}]
+)
+def test_a_pod_that_is_being_resized_proves_nothing(change: dict[str, object]) -> None:
+    raw = pod("p", container("c", "1"))
+    raw["status"] |= {"allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": "975m"}}, **change}
+    assert readback.proven_formula(cluster(raw).pods[0]) is None
+
+
+def test_every_weight_is_read_back_from_what_cadvisor_shows_and_nothing_else() -> None:
+    assert [measured.weight_of_shown(linear_inverse(weight)) for weight in range(1, 10001)] == list(range(1, 10001))
+    real = {linear_inverse(weight) for weight in range(1, 10001)}
+    assert [x for x in range(3000) if x not in real and measured.weight_of_shown(x) is not None] == []
+
+
+def piece(about: str, value: str, confidence: str) -> Evidence:
+    return msgspec.convert(
+        {"about": about, "value": value, "confidence": confidence, "source": confidence, "saw": "it"}, Evidence
+    )
+
+
+@pytest.mark.parametrize(
+    ("pieces", "rules", "cgroup", "contradictions"),
+    [
+        ([("v2", "hint")], "", None, 0),
+        ([("v2", "hint"), ("v1", "likely")], "", "v1", 0),
+        ([("v2", "likely"), ("v1", "certain")], "", "v1", 1),
+        ([("v2", "likely")], "- cgroup: v1", "v1", 1),
+        ([("v2", "certain")], "- cgroup: v1", "v2", 1),
+        ([("v2", "certain")], "- cgroup: v2", "v2", 0),
+        ([("v2", "likely"), ("v1", "likely")], "", None, 1),
+        ([("v2", "certain"), ("v1", "certain")], "", None, 1),
+        ([("v2", "certain"), ("v2", "certain")], "", "v2", 0),
+    ],
+)
+def test_the_strongest_wins_and_contradictions_show(
+    pieces: list[tuple[str, str]], rules: str, cgroup: str | None, contradictions: int
+) -> None:
+    (each,) = cluster(node()).nodes
+    said = tuple(piece("cgroup", value, confidence) for value, confidence in pieces)
+    state = settle(each, states.parse(rules, "s") if rules else (), said, ())
+    assert state.cgroup == cgroup
+    assert len(state.contradictions) == contradictions
+
+
+def test_a_contradiction_is_a_finding() -> None:
+    objects = cluster(node(), pod("p", container("c", "1")))
+    raw = pod("p", container("c", "1"))
+    raw["status"] |= {"allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": "975m"}}}
+    result = audited(cluster(node(), raw), "- {cgroup: v1, runtimes: {default: runc 1.1.5}}")
+    assert of_rule(audited(objects, V2_LINEAR), "CGA102") == {}
+    (finding,) = of_rule(result, "CGA102").values()
+    assert finding.seen == (
+        "n1: the evidence contradicts itself: cgroup: pod.status.resources says v2 (default/p shows 975m for 1000m), "
+        "but test rule 1 says v1."
+    )
+
+
+def half_restarted() -> Cluster:
+    """A v2 node whose runtime went from linear to quadratic; p1 and p2 were restarted since, p3 and p4 were not."""
+    raws, shown = [], {}
+    for number, (formula, day) in enumerate(
+        [("quadratic", 20), ("quadratic", 21), ("linear", 1), ("linear", 2)], start=1
+    ):
+        raw = pod(f"p{number}", container("app", "500m"), container("side", "50m"))
+        raw["status"]["containerStatuses"] = [
+            {
+                "name": name,
+                "containerID": f"containerd://{name}{number}",
+                "state": {"running": {"startedAt": f"2026-11-{day:02}T00:00:00Z"}},
+            }
+            for name in ("app", "side")
+        ]
+        raws.append((raw, formula))
+    objects = cluster(node(), *(raw for raw, _ in raws))
+    for each, (_, formula) in zip(objects.pods, raws, strict=True):
+        parent = paths.pod(each, "systemd")
+        assert parent is not None
+        shown[parent] = linear_inverse(linear(563))
+        for c, milli in zip(each.containers, (512, 51), strict=True):
+            path = paths.container(c.runtime_id, parent, "systemd")
+            assert path is not None
+            shown[path] = linear_inverse(weight_of(milli, "linear" if formula == "linear" else "quadratic"))
+    answers = KubeletAnswers("n1", "v2", False, shown, None, ())
+    return with_answers(objects, {"n1": answers})
+
+
+def test_containers_that_were_not_restarted_are_found_named_and_predicted_as_they_are() -> None:
+    objects = half_restarted()
+    (comparison,) = compared(objects, "", "runtime")
+    assert told(comparison.state)["default"] == ("quadratic", "certain")
+    assert [(each.pod, each.container, each.weight) for each in comparison.state.leftovers] == [
+        ("p3", "app", 20),
+        ("p3", "side", 2),
+        ("p4", "app", 20),
+        ("p4", "side", 2),
+    ]
+    weights = {tree.pod.name: [c.weight for _, c in tree.containers] for tree in comparison.cases[0].before.pods}
+    assert weights == {"p1": [59, 11], "p2": [59, 11], "p3": [20, 2], "p4": [20, 2]}
+    after = {tree.pod.name: [c.weight for _, c in tree.containers] for tree in comparison.cases[0].after.pods}
+    assert set(map(tuple, after.values())) == {(59, 11)}
+    (finding,) = of_rule(audited(objects, "", "runtime"), "CGA103").values()
+    assert finding.severity == "medium"
+    assert finding.seen == (
+        "n1: 4 running containers carry another formula than their handler writes now (default writes quadratic): "
+        "default/p3 app (weight 20, linear), default/p3 side (weight 2, linear), default/p4 app (weight 20, linear), "
+        "default/p4 side (weight 2, linear)."
+    )
+
+
+def test_verify_names_the_containers_that_still_carry_the_old_formula() -> None:
+    differences = verify(half_restarted(), ()).differences
+    assert [
+        (each.pod, each.container, each.predicted, each.measured) for each in differences if each.level == "container"
+    ] == [("p3", "app", (59,), 20), ("p3", "side", (11,), 2), ("p4", "app", (59,), 20), ("p4", "side", (11,), 2)]
+
+
+def test_shares_made_from_the_spec_prove_nothing() -> None:
+    objects = half_restarted()
+    assert objects.kubelets is not None
+    answers = msgspec.structs.replace(objects.kubelets["n1"], stats_from_spec=True)
+    (comparison,) = compared(msgspec.structs.replace(objects, kubelets={"n1": answers}), "", "runtime")
+    assert told(comparison.state) == {"cgroup": ("v2", "certain")}
+    assert comparison.state.leftovers == ()
+
+
+def test_confidence_is_that_of_the_weakest_ground() -> None:
+    blind = {each.name: each.confidence for each in audited(recorded()).nodes}
+    assert blind == {"worker-a": "unknown", "worker-b": "unknown", "worker-c": "unknown"}
+    assert {each.confidence for each in recorded_audit().nodes} == {"assumed", "likely"} - {"likely"}
+    sure = {each.name: each.confidence for each in audited(with_kubelets(recorded())).nodes}
+    assert sure == {"worker-a": "certain", "worker-b": "certain", "worker-c": "unknown"}
+    workloads = {each.title: each.confidence for each in audited(with_kubelets(recorded())).workloads}
+    assert (workloads["edge/gateway"], workloads["shop/checkout"]) == ("certain", "unknown")
+
+
+@pytest.mark.parametrize(
+    ("image", "java"),
+    [
+        ("openjdk:8", "Java 8"),
+        ("openjdk:8u372", None),
+        ("eclipse-temurin:11.0.16_8-jre", "Java 11.0.16"),
+        ("eclipse-temurin:11.0.17", None),
+        ("docker.io/library/openjdk:17.0.4", "Java 17.0.4"),
+        ("openjdk:17", None),
+        ("openjdk:21", None),
+        ("amazoncorretto:15", "Java 15"),
+        ("registry:5000/openjdk", None),
+        ("nginx:11.0.1", None),
+        ("openjdk@sha256:abc", None),
+        ("openjdk:16@sha256:abc", "Java 16"),
+    ],
+)
+def test_401_old_jvms_are_told_by_their_tag(image: str, java: str | None) -> None:
+    objects = cluster(node(), pod("p", container("c", "1", image=image)))
+    found = of_rule(audited(objects, V2_LINEAR, "runtime"), "CGA401")
+    assert [f"({java})" in finding.seen for finding in found.values()] == ([True] if java else [])
+    if java:
+        assert "takes weight 100 for no limit" in found["default/p"].seen
+    assert of_rule(audited(objects, V2_LINEAR, "v2"), "CGA401") == {}
+
+
+def test_401_agents_that_read_cgroups() -> None:
+    agent = pod("a", container("agent", "100m", image="agent:7"), volumes=[{"hostPath": {"path": "/sys/fs/cgroup"}}])
+    exporter = pod("b", container("cadvisor", "100m", image="gcr.io/cadvisor/cadvisor:v0.49.1"))
+    found = of_rule(audited(cluster(node(), agent, exporter), V2_LINEAR, "runtime"), "CGA401")
+    assert "mounts the host's /sys/fs/cgroup" in found["default/a"].seen
+    assert "container_spec_cpu_shares" in found["default/b"].seen
+
+
+def test_settings_of_the_kubelet_change_the_prediction() -> None:
+    objects = cluster(node(cpu="2"), pod("p", container("c", "500m", "1")))
+    config = msgspec.convert(
+        {
+            "cgroup_driver": "systemd",
+            "cgroups_per_qos": True,
+            "enforce_node_allocatable": ["kube-reserved"],
+            "system_reserved_cgroup": None,
+            "kube_reserved_cgroup": "/podruntime.slice",
+            "system_reserved_milli": None,
+            "kube_reserved_milli": 500,
+            "cpu_cfs_quota": False,
+            "cpu_cfs_quota_period_us": 50_000,
+            "cpu_manager_policy": "none",
+            "fail_cgroup_v1": False,
+        },
+        type=type(with_kubelets(recorded()).kubelets["worker-a"].config),  # type: ignore[index]
+    )
+    small = msgspec.structs.replace(objects.nodes[0], allocatable_milli=1500)
+    answers = KubeletAnswers("n1", "v2", False, {"/kubepods.slice": 2}, config, ())
+    objects = with_answers(msgspec.structs.replace(objects, nodes=(small,)), {"n1": answers})
+    before = compared(objects, "- {runtimes: {default: runc 1.3.6}}")[0].cases[0].before
+    assert before.kubepods.shares == 2048
+    assert [(c.path, c.weight) for c in before.root] == [("/system.slice", 100), ("/podruntime.slice", 20)]
+    assert [(c.quota_us, c.period_us) for _, c in before.pods[0].containers] == [(None, 50_000)]

@@ -1,0 +1,1084 @@
+import gzip
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kubectl_cgaudit.collect import kubelet, metrics, transport
+from kubectl_cgaudit.collect.kubeconfig import Connection
+from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig
+from kubectl_cgaudit.collect.transport import Api
+from kubectl_cgaudit.errors import ClusterError, InputError
+from tests.support import GOLDEN, golden_json
+from tests.vcr_support import RECORDED, a_status, kubeconfig, replay, serve
+
+NODES = ("worker-a", "worker-b", "worker-c")
+CONFIG = b'{"kubeletconfig":{"cgroupDriver":"systemd","enforceNodeAllocatable":["pods"]}}'
+PODS = {"n1": {("shop", "a")}, "n2": {("shop", "a")}, "n3": {("shop", "a")}}
+ENDINGS = {"/configz": "configz.txt", "/metrics": "metrics.txt", "/metrics/cadvisor": "metrics-cadvisor.txt"}
+
+
+@pytest.fixture(autouse=True)
+def _hermetic(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def golden(node: str, endpoint: str) -> bytes:
+    return (GOLDEN / f"{node}.{ENDINGS[endpoint]}").read_bytes()
+
+
+def golden_pods() -> dict[str, set[tuple[str, str]]]:
+    pods: dict[str, set[tuple[str, str]]] = {}
+    for item in golden_json("pods.json")["items"]:
+        named = (item["metadata"]["namespace"], item["metadata"]["name"])
+        pods.setdefault(item["spec"].get("nodeName", ""), set()).add(named)
+    return pods
+
+
+def silent(line: str) -> None:
+    pass
+
+
+# Parsing
+
+
+def row(path: str = "/kubepods.slice", value: str = "2", **labels: str) -> str:
+    said = ",".join(f'{name}="{text}"' for name, text in {"id": path, **labels}.items())
+    return f"container_spec_cpu_shares{{{said}}} {value}\n"
+
+
+@pytest.mark.parametrize(
+    ("node", "rows", "kubepods", "root", "pods"),
+    [("worker-a", 44, 3777, 0, 11), ("worker-b", 41, 3462, 0, 9), ("worker-c", 30, 3788, 1024, 7)],
+)
+def test_recorded_shares(node, rows, kubepods, root, pods):
+    text = golden(node, "/metrics/cadvisor")
+    shares = metrics.shares(text)
+    assert sum(line.startswith(b"container_spec_cpu_shares{") for line in text.splitlines()) == rows
+    assert len(shares) == rows
+    assert (shares["/kubepods.slice"], shares["/"]) == (kubepods, root)
+    named = metrics.pods_named(text)
+    assert len(named) == pods
+    assert named <= golden_pods()[node]
+
+
+def test_recorded_shares_are_the_kernels_weights():
+    shares = {node: metrics.shares(golden(node, "/metrics/cadvisor")) for node in NODES}
+    levels = {"kubepods", "qos", "pod", "pause", "container"}
+    missing = []
+    compared = 0
+    for truth in golden_json("cgroups.json"):
+        if truth["level"] not in levels:
+            continue
+        shown = shares[truth["node"]].get(truth["cgroup"])
+        if shown is None:
+            missing.append((truth["pod"], truth["level"]))
+        elif truth["node"] == "worker-c":
+            assert shown == truth["shares"]
+        else:
+            assert 1 + -(-(shown - 2) * 9999 // 262142) == truth["weight"]
+        compared += 1
+    assert compared == 40 + 36 + 28
+    assert missing == [("debug-shell", "pause")]
+
+
+def test_recorded_metrics():
+    texts = {node: golden(node, "/metrics") for node in NODES}
+    assert [metrics.cgroup_version(texts[node]) for node in NODES] == ["v2", "v2", "v1"]
+    assert [metrics.stats_from_spec(texts[node]) for node in NODES] == [False, False, False]
+    assert [metrics.node_named(texts[node]) for node in NODES] == list(NODES)
+
+
+def test_recorded_config():
+    assert metrics.config(golden("worker-b", "/configz")) == KubeletConfig(
+        cgroup_driver="systemd",
+        cgroups_per_qos=True,
+        enforce_node_allocatable=("pods", "system-reserved-compressible"),
+        system_reserved_cgroup="/system.slice",
+        kube_reserved_cgroup=None,
+        system_reserved_milli=500,
+        kube_reserved_milli=100,
+        cpu_cfs_quota=True,
+        cpu_cfs_quota_period_us=100_000,
+        cpu_manager_policy="none",
+        fail_cgroup_v1=False,
+    )
+    for node in ("worker-a", "worker-c"):
+        config = metrics.config(golden(node, "/configz"))
+        assert (config.enforce_node_allocatable, config.system_reserved_cgroup) == (("pods",), None)
+        assert (config.system_reserved_milli, config.kube_reserved_milli) == (200, 100)
+
+
+def test_recorded_metrics_are_read_fast():
+    text = golden("worker-a", "/metrics/cadvisor")
+    assert len(text) == 765_387
+    began = time.process_time()
+    for _ in range(10):
+        metrics.shares(text)
+    assert (time.process_time() - began) / 10 < 0.05
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [("2", 2), ("2.0", 2), ("1e3", 1000), ("2.62144e+05", 262144), ("0", 0), ("7 1795222637774", 7)],
+)
+def test_numbers(value, number):
+    assert metrics.shares(row(value=value).encode()) == {"/kubepods.slice": number}
+
+
+def test_labels():
+    text = (
+        row(r"/a\"b\\c\nd")
+        + 'container_spec_cpu_shares { pod = "p" , id = "/spaced" , } 3\n'
+        + row("/tricky", "4", name='x,id=\\"/wrong\\"} 9', image="a{b},c")
+        + row("not-a-path", "5")
+        + "container_spec_cpu_shares 6\n"
+        + row("/crlf", "7").replace("\n", "\r\n")
+        + row("/crlf", "7.0")
+        + "container_spec_cpu_shares_total 8\n\n"
+    )
+    assert metrics.shares(text.encode()) == {'/a"b\\c\nd': 2, "/spaced": 3, "/tricky": 4, "/crlf": 7}
+
+
+def test_pods_named():
+    text = row("/a", namespace="shop", pod="cart") + row("/b", namespace="", pod="") + row("/c", pod="alone")
+    assert metrics.pods_named(text.encode()) == {("shop", "cart")}
+
+
+HEALTHY = row("/a")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the metrics are empty; ask again"),
+        (" \n\n", "the metrics are empty; ask again"),
+        (b"\xff\xfe\n", "the metrics are not UTF-8 (byte 0); ask again"),
+        ("<html>\n", "the answer is no Prometheus text but '<html>\\n'; ask again"),
+        ("404 page not found\n", "the answer is no Prometheus text but '404 page not found\\n'; ask again"),
+        ("Internal error\n", "the answer is no Prometheus text but 'Internal error\\n'; ask again"),
+        ("# HELP a b\n# a comment\n", "the answer is no Prometheus text but '# HELP a b\\n# a comment\\n'; ask again"),
+        (HEALTHY + 'up{a="b"} 34', "the metrics break off after 'up{a=\"b\"} 34'; ask again"),
+        (HEALTHY + 'up{a="b"}', "the metrics break off after 'up{a=\"b\"}'; ask again"),
+        (HEALTHY + 'up{a="b"}\n', "the metrics break off after 'up{a=\"b\"}'; ask again"),
+        (HEALTHY + 'up{a="b', "the metrics break off after 'up{a=\"b'; ask again"),
+        (HEALTHY + "up\n", "the metrics break off after 'up'; ask again"),
+        (HEALTHY + "# HELP up Whether", "the metrics break off after '# HELP up Whether'; ask again"),
+        (HEALTHY + "# TYPE up gauge\n", "the metrics break off after '# TYPE up gauge'; ask again"),
+        (
+            HEALTHY + 'container_spec_cpu_shares{id="/b"\n' + HEALTHY,
+            "line 2 of the metrics is no row of container_spec_cpu_shares: 'container_spec_cpu_shares{id=\"/b\"'; ask again",
+        ),
+        (
+            HEALTHY + row("/b", "1_0") + HEALTHY,
+            "line 2 of the metrics is no row of container_spec_cpu_shares: "
+            "'container_spec_cpu_shares{id=\"/b\"} 1_0'; ask again",
+        ),
+        (
+            row("/b", "2.5"),
+            "container_spec_cpu_shares of '/b' is 2.5, which is no number of shares; ask again",
+        ),
+        (row("/b", "-2"), "container_spec_cpu_shares of '/b' is -2, which is no number of shares; ask again"),
+        (row("/b", "NaN"), "container_spec_cpu_shares of '/b' is nan, which is no number of shares; ask again"),
+        (row("/b", "+Inf"), "container_spec_cpu_shares of '/b' is inf, which is no number of shares; ask again"),
+        (row("/b", "1e999"), "container_spec_cpu_shares of '/b' is inf, which is no number of shares; ask again"),
+        (row("/b", "3") + row("/b", "4"), "container_spec_cpu_shares of '/b' is both 3 and 4; ask again"),
+        (
+            row("/b" * 90, "x") * 2,
+            "the answer is no Prometheus text but "
+            "'container_spec_cpu_shares{id=\"/b/b/b/b/b/b/b/b/b/b/b/b/b/b/b'; ask again",
+        ),
+    ],
+)
+def test_damaged_metrics(text, message):
+    with pytest.raises(InputError) as caught:
+        metrics.shares(text if isinstance(text, bytes) else text.encode())
+    assert str(caught.value) == message
+
+
+def test_every_cut_of_a_text_is_noticed():
+    text = ("# HELP a b\n# TYPE a gauge\na 1\n# TYPE container_spec_cpu_shares gauge\n" + row("/a", "34")).encode()
+    whole = text.index(b"# TYPE container")
+    for end in range(len(text)):
+        if end == whole:  # A family may be missing without a trace.
+            continue
+        with pytest.raises(InputError):
+            metrics.shares(text[:end])
+
+
+def test_too_many_rows():
+    with pytest.raises(InputError, match=r"^the metrics have more than 100000 rows of container_spec_cpu_shares; "):
+        metrics.shares(row("/a").encode() * 100_001)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"container_spec_cpu_shares{" * 100_000 + b"\n",
+        b'container_spec_cpu_shares{id="' + b"\\" * 999_999 + b"\n" + b"a 1\n",
+        b"container_spec_cpu_shares{" + b'a="b",' * 200_000 + b" 1\n",
+        b"a 1\ncontainer_spec_cpu_shares 1" + b" " * 1_000_000 + b"x\na 1\n",
+        b"#" + b"\n#" * 1_000_000 + b"\n",
+        b"a 1\n" + b"container_spec_cpu_sharesX 1\n" * 50_000,
+    ],
+)
+def test_hostile_metrics_end_soon(text):
+    began = time.monotonic()
+    with suppress(InputError):
+        assert metrics.shares(text) == {}
+    assert time.monotonic() - began < 2
+
+
+_pieces = st.sampled_from(
+    [
+        *("container_spec_cpu_shares", "kubelet_cgroup_version", "kubelet_metrics_provider", "kubelet_node_name"),
+        *(
+            "{",
+            "}",
+            ",",
+            '"',
+            "\\",
+            "=",
+            " ",
+            "\n",
+            "#",
+            "id",
+            "/a",
+            "2",
+            "1e3",
+            "NaN",
+            "-",
+            "+Inf",
+            "\r",
+            "\t",
+            "\x85",
+        ),
+        *(row("/a"), "kubelet_cgroup_version 2\n", "# TYPE "),
+    ]
+)
+_texts = st.one_of(
+    st.binary(max_size=200), st.lists(_pieces, max_size=40).map(lambda parts: "".join(parts).encode()), st.text()
+)
+
+
+@given(_texts)
+@example("a 1\n\x85\n")
+@example("\ufeffa 1\n")
+def test_hostile_metrics_are_refused_or_read(text):
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    functions = (
+        metrics.shares,
+        metrics.pods_named,
+        metrics.node_named,
+        metrics.cgroup_version,
+        metrics.stats_from_spec,
+    )
+    for function in functions:
+        with suppress(InputError):
+            function(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("kubelet_cgroup_version 1\n", "v1"),
+        ("kubelet_cgroup_version 2e0\n", "v2"),
+        ("kubelet_cgroup_versions 2\n", None),
+    ],
+)
+def test_cgroup_version(text, version):
+    assert metrics.cgroup_version(text.encode()) == version
+
+
+@pytest.mark.parametrize("value", ["3", "0", "1.5", "NaN", "2\nkubelet_cgroup_version 1"])
+def test_impossible_cgroup_version(value):
+    with pytest.raises(InputError, match=r"^kubelet_cgroup_version is .* and not 1 or 2; ask again$"):
+        metrics.cgroup_version(f"kubelet_cgroup_version {value}\n".encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "from_spec"),
+    [
+        ('kubelet_metrics_provider{provider="cri"} 1\n', True),
+        ('kubelet_metrics_provider{provider="cri"} 0\n', False),
+        ('kubelet_metrics_provider{provider="cadvisor"} 1\n', False),
+        ("up 1\n", False),
+    ],
+)
+def test_stats_from_spec(text, from_spec):
+    assert metrics.stats_from_spec(text.encode()) is from_spec
+
+
+def test_config_that_says_nothing():
+    assert metrics.config(b'{"kubeletconfig":{}}') == KubeletConfig(
+        cgroup_driver=None,
+        cgroups_per_qos=True,
+        enforce_node_allocatable=(),
+        system_reserved_cgroup=None,
+        kube_reserved_cgroup=None,
+        system_reserved_milli=None,
+        kube_reserved_milli=None,
+        cpu_cfs_quota=True,
+        cpu_cfs_quota_period_us=100_000,
+        cpu_manager_policy=None,
+        fail_cgroup_v1=None,
+    )
+
+
+def test_config_that_says_everything():
+    said = {
+        "cgroupDriver": "cgroupfs",
+        "cgroupsPerQOS": False,
+        "enforceNodeAllocatable": ["none"],
+        "systemReservedCgroup": "/system",
+        "kubeReservedCgroup": "/kube",
+        "systemReserved": {"memory": "1Gi"},
+        "kubeReserved": {"cpu": "1.5"},
+        "cpuCFSQuota": False,
+        "cpuCFSQuotaPeriod": "5ms",
+        "cpuManagerPolicy": "static",
+        "failCgroupV1": True,
+    }
+    assert metrics.config(json.dumps({"kubeletconfig": said}).encode()) == KubeletConfig(
+        cgroup_driver="cgroupfs",
+        cgroups_per_qos=False,
+        enforce_node_allocatable=("none",),
+        system_reserved_cgroup="/system",
+        kube_reserved_cgroup="/kube",
+        system_reserved_milli=None,
+        kube_reserved_milli=1500,
+        cpu_cfs_quota=False,
+        cpu_cfs_quota_period_us=5000,
+        cpu_manager_policy="static",
+        fail_cgroup_v1=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "microseconds"),
+    [
+        ("100ms", 100_000),
+        ("1s", 1_000_000),
+        ("0.25s", 250_000),
+        ("1us", 1),
+        ("1µs", 1),
+        ("5000ns", 5),
+        ("0h0m.5s", 500_000),
+    ],
+)
+def test_periods(text, microseconds):
+    body = json.dumps({"kubeletconfig": {"cpuCFSQuotaPeriod": text}}).encode()
+    assert metrics.config(body).cpu_cfs_quota_period_us == microseconds
+
+
+@pytest.mark.parametrize("text", ["0s", "1m", "100", "-1ms", "ms", "1ms ", "9" * 99 + "s", "1.2.3s", "١ms"])
+def test_impossible_periods(text):
+    with pytest.raises(InputError, match=r"^cpuCFSQuotaPeriod '.*' is no duration from 1us to 1s; ask again$"):
+        metrics.config(json.dumps({"kubeletconfig": {"cpuCFSQuotaPeriod": text}}).encode())
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "the answer is not JSON but ''; ask again"),
+        (b"<html>", "the answer is not JSON but '<html>'; ask again"),
+        (
+            b'{"kubeletconfig":{"cgroupDriver":"sys',
+            'the answer is not JSON but \'{"kubeletconfig":{"cgroupDriver":"sys\'',
+        ),
+        (b"{}", "the answer is no kubelet configuration: Object missing required field `kubeletconfig`; ask again"),
+        (b"[]", "the answer is no kubelet configuration: Expected `object`, got `array`; ask again"),
+        (
+            b'{"kubeletconfig":{"enforceNodeAllocatable":"pods"}}',
+            "the answer is no kubelet configuration: Expected `array | null`, got `str` - at "
+            "`$.kubeletconfig.enforceNodeAllocatable`; ask again",
+        ),
+        (
+            b'{"kubeletconfig":{"systemReserved":{"cpu":"lots"}}}',
+            "systemReserved.cpu: 'lots' is not a CPU quantity such as 250m or 2",
+        ),
+    ],
+)
+def test_damaged_config(body, message):
+    with pytest.raises(InputError) as caught:
+        metrics.config(body)
+    assert str(caught.value).startswith(message)
+
+
+@given(st.one_of(st.binary(), st.text().map(lambda text: json.dumps({"kubeletconfig": {text: text}}).encode())))
+@example(b"[" * 100_000)
+@example(b'{"kubeletconfig":{"x":' + b"[" * 100_000)
+@example(b'{"\xff":1}')
+@example(b'{"kubeletconfig":{"cgroupDriver":"\xff"}}')
+@example(b'{"kubeletconfig":{"cgroupDriver":"\\ud800"}}')
+def test_hostile_config_is_refused_or_read(body):
+    with suppress(InputError):
+        metrics.config(body)
+
+
+# Saved answers
+
+
+def recorded_answers(node: str, *problems: str) -> KubeletAnswers:
+    return KubeletAnswers(
+        node=node,
+        cgroup_version="v1" if node == "worker-c" else "v2",
+        stats_from_spec=False,
+        shares=metrics.shares(golden(node, "/metrics/cadvisor")),
+        config=metrics.config(golden(node, "/configz")),
+        problems=problems,
+    )
+
+
+def no_answers(node: str, *problems: str) -> KubeletAnswers:
+    return KubeletAnswers(
+        node=node, cgroup_version=None, stats_from_spec=False, shares={}, config=None, problems=problems
+    )
+
+
+def test_saved_answers():
+    answers = kubelet.from_files(str(GOLDEN), [*NODES, "worker-d"], golden_pods())
+    assert list(answers) == [*NODES, "worker-d"]
+    for node in NODES:
+        assert answers[node] == recorded_answers(node)
+    assert answers["worker-d"] == no_answers("worker-d", f"no saved answers in {GOLDEN}")
+
+
+def test_no_folder(tmp_path):
+    with pytest.raises(InputError) as caught:
+        kubelet.from_files(str(tmp_path / "none"), NODES, {})
+    assert str(caught.value) == (
+        f"{tmp_path / 'none'} cannot be read: No such file or directory; name a folder of saved kubelet answers"
+    )
+    (tmp_path / "file").touch()
+    for wrong in (str(tmp_path / "file"), "nul\0byte"):
+        with pytest.raises(InputError, match=r" cannot be read: .*; name a folder of saved kubelet answers$"):
+            kubelet.from_files(wrong, NODES, {})
+
+
+@pytest.mark.parametrize("node", ["../golden/worker-a", "..", "", "/etc/passwd", "a/b", "a\0b", "a..b", "a\nb"])
+def test_names_that_are_no_names(tmp_path, node):
+    folder = tmp_path / "answers"
+    folder.mkdir()
+    (tmp_path / "golden").symlink_to(GOLDEN)
+    assert kubelet.from_files(str(folder), [node], {}) == {node: no_answers(node, f"no saved answers in {folder}")}
+
+
+def test_saved_answers_that_are_incomplete(tmp_path):
+    def save(node: str, endpoint: str, body: bytes) -> None:
+        (tmp_path / f"{node}.{ENDINGS[endpoint]}").write_bytes(body)
+
+    save("worker-a", "/metrics", golden("worker-a", "/metrics"))
+    save("worker-a", "/metrics/cadvisor", golden("worker-a", "/metrics/cadvisor"))
+    save("worker-b", "/configz", golden("worker-b", "/configz")[:-9])
+    save("worker-b", "/metrics", golden("worker-b", "/metrics")[:-3])
+    save("worker-b", "/metrics/cadvisor", golden("worker-b", "/metrics"))
+    save("worker-c", "/configz", golden("worker-c", "/configz"))
+    os.mkfifo(tmp_path / "worker-c.metrics.txt")
+    (tmp_path / "worker-c.metrics-cadvisor.txt").symlink_to(tmp_path / "gone")
+    answers = kubelet.from_files(str(tmp_path), NODES, golden_pods())
+    a, b, c = (answers[node] for node in NODES)
+    assert a.config is None
+    assert len(a.shares) == 44
+    assert a.problems == ("/configz was not saved (there is no worker-a.configz.txt)",)
+    assert (b.config, b.cgroup_version, b.shares) == (None, None, {})
+    start = golden("worker-b", "/configz")[:60].decode()
+    assert b.problems[0] == f"/configz could not be used: the answer is not JSON but {start!r}; ask again"
+    assert b.problems[1].startswith("/metrics could not be used: the metrics break off after '")
+    assert b.problems[2] == (
+        "/metrics/cadvisor could not be used: there is no container_spec_cpu_shares in it; "
+        "see whether the kubelet leaves cAdvisor out"
+    )
+    assert c.config == metrics.config(golden("worker-c", "/configz"))
+    assert c.problems == (
+        "/metrics could not be read (worker-c.metrics.txt: it is no file)",
+        "/metrics/cadvisor could not be read (worker-c.metrics-cadvisor.txt: it is no file)",
+    )
+
+
+def test_saved_answers_that_are_too_large(tmp_path):
+    with (tmp_path / "n1.metrics.txt").open("wb") as file:
+        file.truncate((64 << 20) + 1)
+    assert kubelet.from_files(str(tmp_path), ["n1"], {})["n1"].problems == (
+        "/configz was not saved (there is no n1.configz.txt)",
+        "/metrics could not be read (n1.metrics.txt: larger than 64 MiB)",
+        "/metrics/cadvisor was not saved (there is no n1.metrics-cadvisor.txt)",
+    )
+
+
+def test_another_nodes_saved_answers(tmp_path):
+    for ending in ENDINGS.values():
+        (tmp_path / f"worker-a.{ending}").write_bytes((GOLDEN / f"worker-b.{ending}").read_bytes())
+    (tmp_path / "worker-c.metrics-cadvisor.txt").write_bytes(golden("worker-b", "/metrics/cadvisor"))
+    answers = kubelet.from_files(str(tmp_path), NODES, golden_pods())
+    assert answers["worker-a"] == no_answers(
+        "worker-a", "/metrics is of another node ('worker-b'): all answers were ignored"
+    )
+    first = "/".join(min(metrics.pods_named(golden("worker-b", "/metrics/cadvisor"))))
+    assert answers["worker-c"] == no_answers(
+        "worker-c",
+        f"/metrics/cadvisor is of another node (it names '{first}' and none of the pods that run here): "
+        "all answers were ignored",
+    )
+    unknown = kubelet.from_files(str(tmp_path), ["worker-c"], {})["worker-c"]
+    assert len(unknown.shares) == 41
+
+
+# Asking
+
+
+def test_recorded_kubelets_through_the_proxy(tmp_path, monkeypatch):
+    # While one thread makes a connection, vcrpy takes its patches away from all of them.
+    monkeypatch.setattr(kubelet, "_AT_ONCE", 1)
+    lines: list[str] = []
+    connection = Connection(kubeconfig=kubeconfig(tmp_path / "config"))
+    with replay("kubelets") as played, Api(connection) as api:
+        answers = kubelet.from_proxy(api, NODES, golden_pods(), lines.append)
+        assert played.play_count == 9
+        assert played.all_played
+        asked = {request.uri.removeprefix(RECORDED) for request in played.requests}
+    assert asked == {f"/api/v1/nodes/{node}/proxy{endpoint}" for node in NODES for endpoint in ENDINGS}
+    assert answers == {node: recorded_answers(node) for node in NODES}
+    assert list(answers) == list(NODES)
+    assert lines == ["kubelets 1 of 3", "kubelets 2 of 3", "kubelets 3 of 3"]
+
+
+Reply = tuple[int, bytes, dict[str, str]]
+SMALL = {
+    "/configz": CONFIG,
+    "/metrics": b"kubelet_cgroup_version 2\n",
+    "/metrics/cadvisor": row("/a", "34", namespace="shop", pod="a").encode(),
+}
+
+
+def healthy(endpoint: str) -> Reply:
+    return 200, SMALL[endpoint], {}
+
+
+def cluster(**nodes: Callable[[str], Reply]) -> Callable[[str], Reply]:
+    """An API server whose node proxies answer by functions of the endpoint; the others are healthy."""
+
+    def answer(path: str) -> Reply:
+        node, _, endpoint = path.removeprefix("/api/v1/nodes/").partition("/proxy")
+        return nodes.get(node, healthy)(endpoint)
+
+    return answer
+
+
+def good(node: str, *problems: str, **changed) -> KubeletAnswers:
+    fields = {
+        "cgroup_version": "v2",
+        "stats_from_spec": False,
+        "shares": {"/a": 34},
+        "config": metrics.config(CONFIG),
+        **changed,
+    }
+    return KubeletAnswers(node=node, problems=problems, **fields)
+
+
+def through_proxy(tmp_path: Path, url: str, nodes=("n1", "n2", "n3"), seconds: float = 5.0):
+    connection = Connection(kubeconfig=kubeconfig(tmp_path / "config", server=url))
+    with Api(connection) as api:
+        return kubelet.from_proxy(api, nodes, PODS, silent, seconds=seconds)
+
+
+def only(endpoint: str, reply: Reply) -> Callable[[str], Reply]:
+    return lambda asked: reply if asked == endpoint else healthy(asked)
+
+
+ALL = "/configz, /metrics, /metrics/cadvisor"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "expected"),
+    [
+        (
+            lambda endpoint: a_status(403, "no"),
+            no_answers("n2", f"{ALL} may not be read (403): grant get on nodes/proxy"),
+        ),
+        (lambda endpoint: a_status(500, "broken"), no_answers("n2", f"{ALL} could not be read (500: broken)")),
+        (
+            lambda endpoint: (503, b"error trying to reach service", {}),
+            no_answers("n2", f"{ALL} could not be read (503: 'error trying to reach service')"),
+        ),
+        (
+            lambda endpoint: (500, b"[" * 99_999, {}),
+            no_answers("n2", f"{ALL} could not be read (500: '{'[' * 60}')"),
+        ),
+        (
+            lambda endpoint: (401, b"Unauthorized", {}),
+            no_answers(
+                "n2",
+                f"{ALL} may not be read (401): the kubelet does not accept the token or certificate it is asked with",
+            ),
+        ),
+        (
+            lambda endpoint: (302, b"", {"Location": "http://127.0.0.1:9/"}),
+            no_answers("n2", f"{ALL} could not be read (302: '')"),
+        ),
+        (
+            only("/configz", a_status(403, "no")),
+            good("n2", "/configz may not be read (403): grant get on nodes/proxy", config=None),
+        ),
+        (only("/configz", a_status(404, "gone")), good("n2", "/configz could not be read (404: gone)", config=None)),
+        (
+            only("/metrics/cadvisor", a_status(404, "gone")),
+            good("n2", "/metrics/cadvisor could not be read (404: gone)", shares={}),
+        ),
+        (
+            only("/metrics", a_status(403, "no")),
+            good("n2", "/metrics may not be read (403): grant get on nodes/proxy", cgroup_version=None),
+        ),
+        (
+            lambda endpoint: (200, b"<html>log in", {}),
+            no_answers(
+                "n2",
+                "/configz could not be used: the answer is not JSON but '<html>log in'; ask again",
+                "/metrics, /metrics/cadvisor could not be used: the answer is no Prometheus text but '<html>log in'; "
+                "ask again",
+            ),
+        ),
+        (
+            only("/metrics/cadvisor", (200, (row("/a", "3") + row("/b", "34"))[:-2].encode(), {})),
+            good(
+                "n2",
+                "/metrics/cadvisor could not be used: the metrics break off after "
+                "'container_spec_cpu_shares{id=\"/b\"} 3'; ask again",
+                shares={},
+            ),
+        ),
+        (
+            only("/metrics/cadvisor", (200, row("/a", namespace="shop", pod="z").encode(), {})),
+            no_answers(
+                "n2",
+                "/metrics/cadvisor is of another node (it names 'shop/z' and none of the pods that run here): "
+                "all answers were ignored",
+            ),
+        ),
+        (
+            only("/metrics", (200, b'kubelet_cgroup_version 1\nkubelet_node_name{node="n9"} 1\n', {})),
+            no_answers("n2", "/metrics is of another node ('n9'): all answers were ignored"),
+        ),
+        (
+            only("/metrics", (200, b'kubelet_cgroup_version 2\nkubelet_metrics_provider{provider="cri"} 1\n', {})),
+            good("n2", stats_from_spec=True),
+        ),
+        (
+            only("/metrics", (200, b"kubelet_cgroup_version 2\nkubelet_metrics_provider{ 1\nup 1\n", {})),
+            good(
+                "n2",
+                "/metrics could not be used: line 2 of the metrics is no row of kubelet_metrics_provider: "
+                "'kubelet_metrics_provider{ 1'; ask again",
+                cgroup_version=None,
+            ),
+        ),
+        (
+            only("/configz", (200, b"no gzip", {"Content-Encoding": "gzip"})),
+            good(
+                "n2",
+                "/configz could not be read (Error -3 while decompressing data: incorrect header check)",
+                config=None,
+            ),
+        ),
+        (
+            only("/configz", (200, CONFIG, {"Content-Length": "999", "Connection": "close"})),
+            good("n2", "/configz could not be read (the answer breaks off)", config=None),
+        ),
+    ],
+)
+def test_one_bad_kubelet(tmp_path, behaviour, expected):
+    with serve(cluster(n2=behaviour)) as server:
+        answers = through_proxy(tmp_path, server.url, seconds=1.0)
+    assert (answers["n1"], answers["n3"]) == (good("n1"), good("n3"))
+    assert answers["n2"] == expected
+
+
+def test_compressed_answers(tmp_path):
+    zipped = {endpoint: gzip.compress(body) for endpoint, body in SMALL.items()}
+
+    def answer(endpoint: str) -> Reply:
+        return 200, zipped[endpoint], {"Content-Encoding": "gzip"}
+
+    with serve(cluster(n1=answer)) as server:
+        answers = through_proxy(tmp_path, server.url)
+        assert {request.headers["Accept-Encoding"] for request in server.requests} == {"gzip"}
+    assert answers["n1"] == good("n1")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_answer_that_is_too_large(tmp_path, packed, monkeypatch):
+    monkeypatch.setattr(kubelet, "_LARGEST", 1 << 20)
+    body = b"a" * ((1 << 20) + 1)
+    large = (200, gzip.compress(body), {"Content-Encoding": "gzip"}) if packed else (200, body, {})
+    with serve(cluster(n1=only("/metrics", large))) as server:
+        answers = through_proxy(tmp_path, server.url)
+    assert answers["n1"] == good("n1", "/metrics could not be read (larger than 1 MiB)", cgroup_version=None)
+    assert answers["n2"] == good("n2")
+
+
+def test_refused_credentials(tmp_path):
+    with serve(lambda path: a_status(401, "Unauthorized")) as server, pytest.raises(ClusterError) as caught:
+        through_proxy(tmp_path, server.url)
+    assert str(caught.value) == (
+        f"{server.host} refused the credentials (401 Unauthorized); log in again, or see what kubectl auth whoami says"
+    )
+
+
+def test_busy_server_is_asked_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(kubelet, "_BUSY_PAUSE", 0.01)
+    asked: list[str] = []
+
+    def busy(endpoint: str) -> Reply:
+        asked.append(endpoint)
+        return (429, b"later", {}) if len(asked) in (1, 4, 5) else healthy(endpoint)
+
+    with serve(cluster(n1=busy)) as server:
+        answers = through_proxy(tmp_path, server.url)
+    assert asked == ["/configz", "/configz", "/metrics", "/metrics/cadvisor", "/metrics/cadvisor"]
+    assert answers["n1"] == good("n1", "/metrics/cadvisor could not be read (429: 'later')", shares={})
+
+
+def test_names_are_not_put_into_paths(tmp_path):
+    with serve(cluster()) as server:
+        answers = through_proxy(tmp_path, server.url, ["..", "n1"])
+        assert {request.path for request in server.requests} == {f"/api/v1/nodes/n1/proxy{end}" for end in ENDINGS}
+    assert answers[".."] == no_answers("..", f"{ALL} cannot be asked for ('..' is no name of a node)")
+
+
+def test_at_most_eight_at_once(tmp_path):
+    lock = threading.Lock()
+    now, most = 0, 0
+
+    def slow(path: str) -> Reply:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.02)
+        with lock:
+            now -= 1
+        return healthy(path.partition("/proxy")[2])
+
+    names = [f"n{number}" for number in range(30)]
+    with serve(slow) as server:
+        answers = through_proxy(tmp_path, server.url, names)
+    assert list(answers) == names
+    assert all(answers[name].problems == () for name in names)
+    assert most == 8
+
+
+@contextmanager
+def raw_server(bad: Callable[[socket.socket, threading.Event], None]) -> Iterator[str]:
+    """An API server that answers well for all nodes but n2, where `bad` does what it likes with the connection."""
+    over = threading.Event()
+    threads: list[threading.Thread] = []
+
+    def talk(connection: socket.socket) -> None:
+        with connection:
+            try:
+                head = b""
+                while b"\r\n\r\n" not in head and (part := connection.recv(4096)):
+                    head += part
+                path = head.split(b" ")[1].decode() if head else ""
+                if "/n2/" in path:
+                    bad(connection, over)
+                elif path:
+                    body = SMALL[path.partition("/proxy")[2]]
+                    connection.sendall(
+                        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+                    )
+            except OSError:
+                pass
+
+    def accept() -> None:
+        while not over.is_set():
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                continue
+            threads.append(threading.Thread(target=talk, args=(connection,)))
+            threads[-1].start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.05)
+        accepting = threading.Thread(target=accept)
+        accepting.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            over.set()
+            for thread in [accepting, *threads]:
+                thread.join()
+
+
+def says_nothing(connection: socket.socket, over: threading.Event) -> None:
+    over.wait()
+
+
+def drips(start: bytes, drop: bytes) -> Callable[[socket.socket, threading.Event], None]:
+    def bad(connection: socket.socket, over: threading.Event) -> None:
+        connection.sendall(start)
+        while not over.wait(0.02):
+            connection.sendall(drop)
+
+    return bad
+
+
+def hangs_up(connection: socket.socket, over: threading.Event) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nup 1\n\r\n")
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+ENDLESS = [
+    says_nothing,
+    drips(OK + b"Content-Length: 999999\r\n\r\n", b"a"),
+    drips(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n"),
+    drips(OK + b"Content-Encoding: gzip\r\nContent-Length: 999999\r\n\r\n" + b"\x1f\x8b\x08\x08" + b"\0" * 6, b"a"),
+    drips(OK + b"X: ", b"a"),
+    drips(b"", b"H"),
+]
+
+
+@pytest.mark.parametrize("bad", ENDLESS)
+def test_kubelet_that_never_ends(tmp_path, bad):
+    began = time.monotonic()
+    with raw_server(bad) as url:
+        answers = through_proxy(tmp_path, url, seconds=0.3)
+        assert time.monotonic() - began < 1.5
+    assert (answers["n1"], answers["n3"]) == (good("n1"), good("n3"))
+    assert answers["n2"] == no_answers("n2", f"{ALL} could not be read (no answer within 0.3 s)")
+
+
+def test_one_endpoint_that_hangs_does_not_lose_the_others(tmp_path):
+    over = threading.Event()
+
+    def hangs(endpoint: str) -> Reply:
+        if endpoint == "/configz":
+            over.wait()
+        return healthy(endpoint)
+
+    with serve(cluster(n1=hangs)) as server:
+        answers = through_proxy(tmp_path, server.url, seconds=0.4)
+        over.set()
+    assert answers["n1"] == good("n1", "/configz could not be read (no answer within 0.4 s)", config=None)
+
+
+def test_kubelet_that_hangs_up(tmp_path):
+    with raw_server(hangs_up) as url:
+        answers = through_proxy(tmp_path, url)
+    assert answers["n1"] == good("n1")
+    assert answers["n2"] == no_answers("n2", f"{ALL} could not be read (the answer breaks off)")
+
+
+def test_dead_kubelets_do_not_hold_up_the_others(tmp_path):
+    def bad(path: str) -> Reply:
+        if "/dead" in path:
+            over.wait()
+        return healthy(path.partition("/proxy")[2])
+
+    over = threading.Event()
+    names = [*(f"dead-{number}" for number in range(10)), "n1", "n2"]
+    with serve(bad) as server:
+        answers = through_proxy(tmp_path, server.url, names, seconds=0.2)
+        over.set()
+    assert [name for name in names if not answers[name].problems] == ["n1", "n2"]
+
+
+INTERRUPTED = """
+import signal, sys
+from kubectl_cgaudit.collect import kubelet
+from kubectl_cgaudit.collect.kubeconfig import Connection
+from kubectl_cgaudit.collect.transport import Api
+signal.signal(signal.SIGINT, signal.default_int_handler)  # A job in the background inherits that it is ignored.
+with Api(Connection(kubeconfig=sys.argv[1])) as api:
+    kubelet.from_proxy(api, ["n1", "n2"], {}, print, seconds=60)
+"""
+
+
+def test_interrupt_ends_at_once(tmp_path):
+    asked = threading.Event()
+
+    def bad(connection: socket.socket, over: threading.Event) -> None:
+        asked.set()
+        over.wait()
+
+    with raw_server(bad) as url:
+        config = kubeconfig(tmp_path / "config", server=url)
+        with subprocess.Popen(
+            [sys.executable, "-c", INTERRUPTED, config], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as child:
+            try:
+                assert asked.wait(10)
+                began = time.monotonic()
+                child.send_signal(signal.SIGINT)
+                _, said = child.communicate(timeout=10)
+            finally:
+                child.kill()
+            assert time.monotonic() - began < 1
+    assert said.decode().endswith("KeyboardInterrupt\n")
+    assert child.returncode == -signal.SIGINT
+
+
+def test_error_of_the_program_is_not_hidden(tmp_path, monkeypatch):
+    def broken(*args: object) -> None:
+        raise LookupError("a bug")
+
+    monkeypatch.setattr(kubelet, "_ask", broken)
+    with serve(cluster()) as server, pytest.raises(LookupError, match="a bug"):
+        through_proxy(tmp_path, server.url)
+
+
+# At the kubelets' own ports
+
+
+def direct_cluster(path: str) -> Reply:
+    return healthy(path)
+
+
+def directly(api: Api, addresses, **more):
+    return kubelet.from_kubelets(api, addresses, PODS, silent, seconds=5.0, **more)
+
+
+def port_of(server) -> int:
+    return int(server.host.rpartition(":")[2])
+
+
+def test_direct(tmp_path, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    with serve(direct_cluster, tls=tmp_path) as server:
+        cluster = {
+            "certificate-authority": "ca.crt",
+            "tls-server-name": "api.example",
+            "proxy-url": "http://127.0.0.1:9",
+        }
+        path = kubeconfig(
+            tmp_path / "c", server="https://api.example", cluster=cluster, user={"token": "mine", "as": "bot"}
+        )
+        with Api(Connection(kubeconfig=path)) as api:
+            answers = directly(api, {"n1": ("127.0.0.1", port_of(server)), "n2": ("127.0.0.1", port_of(server))})
+        assert sorted(request.path for request in server.requests) == sorted([*ENDINGS] * 2)
+        headers = server.requests[0].headers
+    assert answers == {"n1": good("n1"), "n2": good("n2")}
+    assert headers["Authorization"] == "Bearer mine"
+    assert headers["Impersonate-User"] is None
+
+
+def test_direct_without_trust_sends_no_token(tmp_path):
+    with serve(direct_cluster, tls=tmp_path) as server:
+        path = kubeconfig(tmp_path / "c", server="https://api.example")
+        with Api(Connection(kubeconfig=path)) as api:
+            addresses = {"n1": ("127.0.0.1", port_of(server))}
+            answers = directly(api, addresses)
+            assert server.requests == []
+            trusting = directly(api, addresses, insecure=True)
+            assert len(server.requests) == 3
+    assert answers["n1"] == no_answers(
+        "n1",
+        f"{ALL} could not be read (its TLS certificate is not trusted: unable to get local issuer certificate): "
+        "give --kubelet-insecure-tls to ask it all the same",
+    )
+    assert trusting["n1"] == good("n1")
+
+
+def test_direct_with_an_unverified_kubeconfig(tmp_path):
+    with serve(direct_cluster, tls=tmp_path) as server:
+        path = kubeconfig(tmp_path / "c", server="https://api.example", cluster={"insecure-skip-tls-verify": True})
+        with Api(Connection(kubeconfig=path)) as api:
+            assert directly(api, {"n1": ("127.0.0.1", port_of(server))})["n1"] == good("n1")
+
+
+def test_direct_name_that_does_not_match(tmp_path):
+    with serve(direct_cluster, tls=tmp_path) as server:
+        path = kubeconfig(tmp_path / "c", server="https://api.example", cluster={"certificate-authority": "ca.crt"})
+        with Api(Connection(kubeconfig=path)) as api:
+            answers = directly(api, {"n1": ("localhost", port_of(server))})
+        assert server.requests == []
+    assert "Hostname mismatch, certificate is not valid for 'localhost'" in answers["n1"].problems[0]
+    assert answers["n1"].problems[0].endswith("give --kubelet-insecure-tls to ask it all the same")
+
+
+def test_direct_with_a_client_certificate(tmp_path):
+    with serve(direct_cluster, tls=tmp_path) as server:
+        user = {"client-certificate": str(tmp_path / "server.pem"), "client-key": str(tmp_path / "server.pem")}
+        cluster = {"certificate-authority": "ca.crt"}
+        path = kubeconfig(tmp_path / "c", server="https://api.example", cluster=cluster, user=user)
+        with Api(Connection(kubeconfig=path)) as api:
+            assert directly(api, {"n1": ("127.0.0.1", port_of(server))})["n1"] == good("n1")
+            assert server.requests[0].headers["Authorization"] is None
+            (tmp_path / "server.pem").write_text("gone")
+            with pytest.raises(ClusterError, match=r"^the certificates of the kubeconfig cannot be used: "):
+                directly(api, {})
+
+
+@pytest.mark.parametrize(
+    ("code", "problems"),
+    [
+        (
+            403,
+            (
+                "/configz may not be read (403): grant get on nodes/configz (before 1.33 nodes/proxy)",
+                "/metrics, /metrics/cadvisor may not be read (403): grant get on nodes/metrics",
+            ),
+        ),
+        (
+            401,
+            (f"{ALL} may not be read (401): the kubelet does not accept the token or certificate it is asked with",),
+        ),
+        (404, (f"{ALL} could not be read (404: no)",)),
+    ],
+)
+def test_direct_refusals(tmp_path, code, problems):
+    with serve(lambda path: a_status(code, "no"), tls=tmp_path) as server:
+        path = kubeconfig(tmp_path / "c", server="https://api.example", cluster={"certificate-authority": "ca.crt"})
+        with Api(Connection(kubeconfig=path)) as api:
+            answers = directly(api, {"n1": ("127.0.0.1", port_of(server))})
+    assert answers["n1"] == no_answers("n1", *problems)
+
+
+def test_direct_connection_failures(tmp_path, monkeypatch):
+    monkeypatch.setattr(transport, "_CONNECT_SECONDS", 0.2)
+    with (
+        socket.socket() as unused,
+        socket.create_server(("127.0.0.1", 0)) as mute,
+        serve(direct_cluster, tls=tmp_path) as server,
+        serve(direct_cluster) as plain,
+    ):
+        unused.bind(("127.0.0.1", 0))
+        path = kubeconfig(tmp_path / "c", server="https://api.example", cluster={"certificate-authority": "ca.crt"})
+        with Api(Connection(kubeconfig=path)) as api:
+            addresses = {
+                "refused": ("127.0.0.1", unused.getsockname()[1]),
+                "mute": ("127.0.0.1", mute.getsockname()[1]),
+                "plain": ("127.0.0.1", port_of(plain)),
+                "v6": ("::1", port_of(server)),
+                "n1": ("127.0.0.1", port_of(server)),
+                "port": ("127.0.0.1", 0),
+                "path": ("127.0.0.1/x?", port_of(server)),
+                "login": ("me@127.0.0.1", port_of(server)),
+            }
+            answers = directly(api, addresses)
+    assert answers["n1"] == good("n1")
+    assert answers["refused"].problems == (f"{ALL} could not be read (connection refused)",)
+    assert answers["mute"].problems == (f"{ALL} could not be read (no connection within a few seconds)",)
+    assert answers["plain"].problems[0].startswith(f"{ALL} could not be read (TLS failed: ")
+    assert answers["v6"].problems[0].startswith(f"{ALL} could not be read (")
+    assert answers["port"].problems == (f"{ALL} cannot be asked for ('127.0.0.1:0' is no address)",)
+    assert answers["path"].problems[0].endswith(" is no address)")
+    assert answers["login"].problems[0].endswith(" is no address)")
+    assert len(server.requests) == 3
