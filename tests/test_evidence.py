@@ -3,6 +3,8 @@
 import msgspec
 import pytest
 
+from kubectl_cgaudit.cgroups import paths
+from kubectl_cgaudit.cgroups.weights import linear, linear_inverse, quadratic, weight_of
 from kubectl_cgaudit.collect import files, kubelet
 from kubectl_cgaudit.collect.assemble import pods_by_node, with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
@@ -11,8 +13,6 @@ from kubectl_cgaudit.detect.evidence import Evidence
 from kubectl_cgaudit.detect.settle import settle
 from kubectl_cgaudit.detect.state import State
 from kubectl_cgaudit.judge.verify import verify
-from kubectl_cgaudit.predict import paths
-from kubectl_cgaudit.weights import linear, linear_inverse, quadratic, weight_of
 from tests.support import (
     GOLDEN,
     RECORDED,

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from kubectl_cgaudit.cgroups.pods import container_shares, pod_limit, pod_request
+from kubectl_cgaudit.cgroups.version import KubeletVersion
+from kubectl_cgaudit.cgroups.weights import milli_to_shares
 from kubectl_cgaudit.collect.model import Pod
-from kubectl_cgaudit.detect.version import KubeletVersion
-from kubectl_cgaudit.predict.kubelet import container_shares, pod_limit, pod_request
-from kubectl_cgaudit.weights import milli_to_shares
 from tests.support import cluster, container, pod
 
 NEW = KubeletVersion(1, 36, 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubectl_cgaudit.detect.version import KubeletVersion, rounds_pod_quota
+from kubectl_cgaudit.cgroups.version import KubeletVersion, rounds_pod_quota
 from kubectl_cgaudit.predict.quota import milli_to_quota, round_up
 from tests.support import cluster, compared, container, node, pod
 

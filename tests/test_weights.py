@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_cgaudit.detect import runtime
-from kubectl_cgaudit.weights import (
+from kubectl_cgaudit.cgroups.weights import (
     MAX_SHARES,
     linear,
     linear_inverse,
@@ -16,6 +15,7 @@ from kubectl_cgaudit.weights import (
     shares_with_weight,
     weight_of,
 )
+from kubectl_cgaudit.detect import runtime
 from tests.support import GOLDEN
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
+from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, MIN_WEIGHT
 from kubectl_cgaudit.cli import options, output
 from kubectl_cgaudit.cli.tree import compare, exit_code, find_node
 from kubectl_cgaudit.collect.model import Cluster, Pod
 from kubectl_cgaudit.errors import InputError, NotFoundError, UsageError
-from kubectl_cgaudit.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, MIN_WEIGHT
 
 _FORMATS = ("text", "json")
 
@@ -76,9 +76,9 @@ def convert_command(request: str | None, shares: int | None, weight: int | None,
 
 
 def _of_request(text: str) -> dict[str, Any]:
+    from kubectl_cgaudit.cgroups.weights import milli_to_shares
     from kubectl_cgaudit.collect.quantity import milli
     from kubectl_cgaudit.report import convert
-    from kubectl_cgaudit.weights import milli_to_shares
 
     try:
         amount = milli(text)

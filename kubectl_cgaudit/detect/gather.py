@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers, Node, Pod
 from kubectl_cgaudit.detect import catalogue, features, measured, readback, reading
 from kubectl_cgaudit.detect.evidence import Evidence
 from kubectl_cgaudit.detect.measured import ContainerFormula
 from kubectl_cgaudit.detect.state import Leftover
-from kubectl_cgaudit.detect.version import KubeletVersion
 
 PlacedPod = tuple[Pod, str]
 

@@ -10,13 +10,14 @@ from typing import Literal
 
 from msgspec import Struct
 
+from kubectl_cgaudit.cgroups import paths
+from kubectl_cgaudit.cgroups.paths import Driver
+from kubectl_cgaudit.cgroups.pods import container_shares, pod_shares
+from kubectl_cgaudit.cgroups.version import KubeletVersion
+from kubectl_cgaudit.cgroups.weights import MAX_WEIGHT, Formula, linear, linear_inverse, milli_to_shares, quadratic
 from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig, Pod
 from kubectl_cgaudit.detect.evidence import Evidence
-from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Driver
-from kubectl_cgaudit.detect.version import KubeletVersion
-from kubectl_cgaudit.predict import paths
-from kubectl_cgaudit.predict.kubelet import container_shares, pod_shares
-from kubectl_cgaudit.weights import MAX_WEIGHT, Formula, linear, linear_inverse, milli_to_shares, quadratic
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion
 
 _CADVISOR = "kubelet /metrics/cadvisor"
 _CONFIGZ = "kubelet /configz"

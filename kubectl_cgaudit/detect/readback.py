@@ -8,9 +8,9 @@ Source: kubernetes pkg/kubelet/kubelet_pods.go and pkg/kubelet/cm/cgroup_manager
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from kubectl_cgaudit.cgroups.weights import MIN_SHARES, Formula, linear_inverse, milli_to_shares, weight_of
 from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.detect.evidence import Evidence
-from kubectl_cgaudit.weights import MIN_SHARES, Formula, linear_inverse, milli_to_shares, weight_of
 
 _SOURCE = "pod.status.resources"
 _FORMULAS: tuple[Formula, ...] = ("linear", "quadratic")

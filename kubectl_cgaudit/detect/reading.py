@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from kubectl_cgaudit.cgroups.version import KubeletVersion, refuses_v1
 from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect.evidence import Evidence
 from kubectl_cgaudit.detect.state import Basis, State
-from kubectl_cgaudit.detect.version import KubeletVersion, refuses_v1
 
 
 def defaults(node: Node) -> State:

@@ -5,8 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from kubectl_cgaudit.cgroups.weights import Formula
 from kubectl_cgaudit.errors import UsageError
-from kubectl_cgaudit.weights import Formula
 
 ContainerFormula = Literal["linear", "quadratic", "none"]
 

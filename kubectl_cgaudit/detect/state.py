@@ -5,13 +5,13 @@ from typing import Literal
 
 from msgspec import Struct
 
+from kubectl_cgaudit.cgroups.paths import Driver
+from kubectl_cgaudit.cgroups.version import KubeletVersion
+from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, Formula
 from kubectl_cgaudit.detect.evidence import Confidence, Evidence
 from kubectl_cgaudit.detect.runtime import Runtime, bare
-from kubectl_cgaudit.detect.version import KubeletVersion
-from kubectl_cgaudit.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, Formula
 
 CgroupVersion = Literal["v1", "v2"]
-Driver = Literal["systemd", "cgroupfs"]
 PERIOD_US = 100_000
 
 DEFAULT_HANDLER = "default"

@@ -18,13 +18,14 @@ from typing import Any
 import yaml
 from msgspec import Struct, structs
 
+from kubectl_cgaudit.cgroups.paths import Driver
+from kubectl_cgaudit.cgroups.version import KubeletVersion
+from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, MIN_WEIGHT, Formula
 from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect import runtime
 from kubectl_cgaudit.detect.runtime import Runtime
-from kubectl_cgaudit.detect.state import SYSTEM_SLICE, Basis, CgroupVersion, Driver, State
-from kubectl_cgaudit.detect.version import KubeletVersion
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE, Basis, CgroupVersion, State
 from kubectl_cgaudit.errors import UsageError
-from kubectl_cgaudit.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, MIN_WEIGHT, Formula
 
 _KEYS = ("match", "cgroup", "driver", "kubelet", "system_slice", "runtimes", "root")
 _MATCH_KEYS = ("name", "labels")

@@ -5,14 +5,14 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_cgaudit.cgroups.version import KubeletVersion
+from kubectl_cgaudit.cgroups.weights import MAX_WEIGHT, MIN_SHARES, linear, linear_inverse
 from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect import runtime, states
 from kubectl_cgaudit.detect.runtime import FIRST_QUADRATIC, Runtime
 from kubectl_cgaudit.detect.state import DEFAULT_HANDLER, CgroupVersion, Setup, default_root_value
 from kubectl_cgaudit.detect.states import Rule
-from kubectl_cgaudit.detect.version import KubeletVersion
 from kubectl_cgaudit.errors import UsageError
-from kubectl_cgaudit.weights import MAX_WEIGHT, MIN_SHARES, linear, linear_inverse
 
 DEFAULT = "v2+runtime"
 _FORMS = "v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6 or crun=1.28, combined with commas, or a states file"

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Literal
 
+from kubectl_cgaudit.cgroups.version import refuses_v1
+from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT
 from kubectl_cgaudit.collect.model import Cluster, Owner, Pod
 from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.detect.handlers import handler
-from kubectl_cgaudit.detect.version import refuses_v1
 from kubectl_cgaudit.judge.audit import (
     EFFECTS,
     CaseChange,
@@ -27,7 +28,6 @@ from kubectl_cgaudit.judge.confidence import of_handlers, weakest
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.predict.quota import cannot_start
 from kubectl_cgaudit.predict.tree import Cgroup
-from kubectl_cgaudit.weights import DEFAULT_SHARES, DEFAULT_WEIGHT
 
 Key = tuple[str, Owner]
 _DIGITS = 9

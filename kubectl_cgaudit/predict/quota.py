@@ -1,10 +1,10 @@
 """CPU quota: what `cpu.cfs_quota_us` (v1) and `cpu.max` (v2) hold, in microseconds a period."""
 
+from kubectl_cgaudit.cgroups.pods import container_limit, pod_limit
+from kubectl_cgaudit.cgroups.version import rounds_pod_quota
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.runtime import Runtime
 from kubectl_cgaudit.detect.state import PERIOD_US, Setup
-from kubectl_cgaudit.detect.version import rounds_pod_quota
-from kubectl_cgaudit.predict.kubelet import container_limit, pod_limit
 
 SMALLEST_QUOTA_US = 1_000
 _STEP_US_PER_SECOND = 10_000

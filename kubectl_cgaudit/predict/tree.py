@@ -9,12 +9,12 @@ from typing import Literal
 
 from msgspec import Struct
 
+from kubectl_cgaudit.cgroups import paths
+from kubectl_cgaudit.cgroups.pods import container_shares, pod_request, pod_shares
+from kubectl_cgaudit.cgroups.weights import MIN_SHARES, milli_to_shares, weight_of
 from kubectl_cgaudit.collect.model import Container, Node, Pod, Qos
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup
-from kubectl_cgaudit.predict import paths
-from kubectl_cgaudit.predict.kubelet import container_shares, pod_request, pod_shares
 from kubectl_cgaudit.predict.quota import container_quota, pod_quota
-from kubectl_cgaudit.weights import MIN_SHARES, milli_to_shares, weight_of
 
 QOS_CLASSES: tuple[Qos, ...] = ("Guaranteed", "Burstable", "BestEffort")
 Level = Literal["root", "kubepods", "qos", "pod", "container"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from kubectl_cgaudit.weights import (
+from kubectl_cgaudit.cgroups.weights import (
     DEFAULT_SHARES,
     DEFAULT_WEIGHT,
     Formula,

@@ -3,17 +3,17 @@
 import math
 from collections.abc import Iterator
 
+from kubectl_cgaudit.cgroups.pods import container_limit, pod_level_resources, pod_limit, pod_request
+from kubectl_cgaudit.cgroups.version import KubeletVersion
+from kubectl_cgaudit.cgroups.weights import Formula
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.runtime import Runtime
 from kubectl_cgaudit.detect.state import Setup
-from kubectl_cgaudit.detect.version import KubeletVersion
 from kubectl_cgaudit.judge.compare import Case, Comparison
-from kubectl_cgaudit.predict.kubelet import container_limit, pod_level_resources, pod_limit, pod_request
 from kubectl_cgaudit.predict.quota import milli_to_quota
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PodTree
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.words import counted, number, percent
-from kubectl_cgaudit.weights import Formula
 
 _MOST_SIBLINGS = 8
 

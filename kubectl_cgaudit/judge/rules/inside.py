@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from kubectl_cgaudit.cgroups.weights import MAX_SHARES, Formula, milli_to_shares, shares_with_weight, weight_of
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import handler
 from kubectl_cgaudit.judge.audit import Finding
@@ -10,7 +11,6 @@ from kubectl_cgaudit.judge.rules.catalogue import MOVES_INSIDE
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, percent, pod_hits, steps
 from kubectl_cgaudit.judge.workloads import relative
 from kubectl_cgaudit.predict.tree import Cgroup
-from kubectl_cgaudit.weights import MAX_SHARES, Formula, milli_to_shares, shares_with_weight, weight_of
 
 _Part = tuple[Container, Cgroup, Cgroup]
 _ROUNDS = 10

@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
+from kubectl_cgaudit.cgroups.version import refuses_v1
 from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.detect.runtime import named_by
-from kubectl_cgaudit.detect.version import refuses_v1
 from kubectl_cgaudit.judge.audit import Finding, Severity, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
+from kubectl_cgaudit.cgroups.pods import container_limit
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import handler
 from kubectl_cgaudit.detect.state import Setup
@@ -11,7 +12,6 @@ from kubectl_cgaudit.judge.audit import Finding
 from kubectl_cgaudit.judge.compare import PodCase
 from kubectl_cgaudit.judge.rules.catalogue import LIMIT_CHANGED, WILL_NOT_START
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, pod_hits, steps
-from kubectl_cgaudit.predict.kubelet import container_limit
 from kubectl_cgaudit.predict.quota import cannot_start, container_quota, pod_quota
 
 _MILLI_A_STEP = 10

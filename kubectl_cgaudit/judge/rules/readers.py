@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator
 
+from kubectl_cgaudit.cgroups.weights import DEFAULT_WEIGHT
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.judge.audit import Finding
 from kubectl_cgaudit.judge.compare import PodCase
 from kubectl_cgaudit.judge.rules.catalogue import MISREADS_WEIGHT
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, pod_hits, steps
-from kubectl_cgaudit.weights import DEFAULT_WEIGHT
 
 _JVM_IMAGES = re.compile(
     r"(?:^|/)(?:openjdk|eclipse-temurin|amazoncorretto|adoptopenjdk|ibm-semeru-runtimes|zulu-openjdk|jdk|jre|tomcat|jetty)$",

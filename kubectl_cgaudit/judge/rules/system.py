@@ -3,9 +3,10 @@
 import math
 from collections.abc import Iterator
 
+from kubectl_cgaudit.cgroups.version import COMPRESSIBLE_FROM
+from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, linear, milli_to_shares
 from kubectl_cgaudit.collect.model import Node, Pod
 from kubectl_cgaudit.detect.state import default_root_value
-from kubectl_cgaudit.detect.version import COMPRESSIBLE_FROM
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
@@ -21,7 +22,6 @@ from kubectl_cgaudit.judge.rules.context import (
     steps,
 )
 from kubectl_cgaudit.judge.workloads import relative
-from kubectl_cgaudit.weights import MAX_SHARES, MAX_WEIGHT, linear, milli_to_shares
 
 _MEDIUM_RATIO, _HIGH_RATIO = 2.0, 5.0
 _LARGEST_RESERVE = 0.25

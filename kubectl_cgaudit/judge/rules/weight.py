@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator
 
+from kubectl_cgaudit.cgroups.pods import pod_request
+from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_SHARES, quadratic
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.rules.catalogue import BESTEFFORT_GAIN, CROSSES_DEFAULT, NOT_DIVISIBLE, SAME_WEIGHT, Rule
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, percent, pod_hits, ratio, steps
-from kubectl_cgaudit.predict.kubelet import pod_request
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree
-from kubectl_cgaudit.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_SHARES, quadratic
 
 _SMALLEST_REQUEST_ABOVE_ONE = 29
 _ALWAYS_LOW = steps()

@@ -7,9 +7,9 @@ pkg/kubelet/kuberuntime/kuberuntime_container_linux.go (`calculateLinuxResources
 
 from collections.abc import Iterable
 
+from kubectl_cgaudit.cgroups.version import KubeletVersion
+from kubectl_cgaudit.cgroups.weights import MIN_SHARES, milli_to_shares
 from kubectl_cgaudit.collect.model import Container, Pod
-from kubectl_cgaudit.detect.version import KubeletVersion
-from kubectl_cgaudit.weights import MIN_SHARES, milli_to_shares
 
 
 def pod_level_resources(kubelet: KubeletVersion | None) -> bool:

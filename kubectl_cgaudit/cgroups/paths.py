@@ -1,7 +1,10 @@
 """Where a cgroup lies below /sys/fs/cgroup, for both cgroup drivers."""
 
+from typing import Literal
+
 from kubectl_cgaudit.collect.model import Pod, Qos
-from kubectl_cgaudit.detect.state import Driver
+
+Driver = Literal["systemd", "cgroupfs"]
 
 _SCOPES = {"containerd": "cri-containerd", "cri-o": "crio", "docker": "docker"}
 
