@@ -71,7 +71,7 @@ def hand_made(name: str = "web", *, complete: bool = True, when: tuple[str, ...]
         "cgroup": Known(None if len(when) > 1 else "v1", "unknown" if len(when) > 1 else "likely", name),
         f"runtime:{name}": Known("runc 1.1.5 (linear)", "assumed", name),
     }
-    node = NodeAudit(name, name, name, name, name, 4000, 2, "assumed", known, (name,), (), (), cases)
+    node = NodeAudit(name, name, name, name, name, 4000, 2, "assumed", known, (name,), (), (), (), cases)
     losing, same = _workload(name, "Deployment", when), _unchanged(name)
     finding = Finding(
         "CGA201",

@@ -28,7 +28,7 @@ def nodes_command(outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> 
 
     wanted = output.parse(outputs, _FORMATS)
     cluster, comparisons = compare(DEFAULT, flags)
-    found = [judged.judge(comparison) for comparison in comparisons]
+    found = [judged.judge(comparison, cluster) for comparison in comparisons]
     texts = {"text": lambda: nodes.as_text(found, evidence=evidence), "json": lambda: nodes.as_json(found)}
     output.deliver([(each, texts[each.format]()) for each in wanted])
     return exit_code(cluster)

@@ -103,8 +103,11 @@ class Setup(Struct, frozen=True):
     leftovers: tuple[Leftover, ...] = ()
 
     def runtime(self, handler: str) -> Runtime:
-        """What a handler runs."""
-        return dict(self.runtimes)[handler]
+        """What a handler runs. Raises KeyError for one that the node's pods do not use."""
+        for name, runtime in self.runtimes:
+            if name == handler:
+                return runtime
+        raise KeyError(handler)
 
 
 def default_root_value(cgroup: CgroupVersion) -> int:

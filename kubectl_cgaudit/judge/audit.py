@@ -185,6 +185,7 @@ class NodeAudit(_Record, frozen=True):
     hints: tuple[str, ...]
     evidence: tuple[EvidenceRecord, ...]
     contradictions: tuple[str, ...]
+    problems: Annotated[tuple[str, ...], Meta(description="what its kubelet was asked for and did not answer")]
     cases: tuple[NodeCase, ...]
 
 

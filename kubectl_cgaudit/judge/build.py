@@ -53,7 +53,7 @@ def audit(
         ),
         verdict=conclude(judged, findings, coverage, thresholds),
         coverage=coverage,
-        nodes=tuple(nodes.judge(comparison) for comparison in comparisons),
+        nodes=tuple(nodes.judge(comparison, cluster) for comparison in comparisons),
         workloads=judged,
         findings=findings,
     )

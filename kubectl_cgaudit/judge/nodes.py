@@ -1,5 +1,6 @@
 """What the migration changes on every node between pods and system processes."""
 
+from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC
 from kubectl_cgaudit.detect.runtime import Runtime
 from kubectl_cgaudit.detect.state import Setup, State, default_root_value
@@ -11,9 +12,10 @@ from kubectl_cgaudit.predict.tree import NodeTree
 _DIGITS = 9
 
 
-def judge(comparison: Comparison) -> NodeAudit:
+def judge(comparison: Comparison, cluster: Cluster) -> NodeAudit:
     """The node with its cases."""
     node = comparison.node
+    answers = (cluster.kubelets or {}).get(node.name)
     return NodeAudit(
         name=node.name,
         kubelet_version=node.kubelet_version,
@@ -30,6 +32,7 @@ def judge(comparison: Comparison) -> NodeAudit:
             for each in comparison.state.evidence
         ),
         contradictions=comparison.state.contradictions,
+        problems=answers.problems if answers else (),
         cases=tuple(
             NodeCase(case.when, _moment(case.before, case.now), _moment(case.after, case.then))
             for case in comparison.cases

@@ -23,6 +23,7 @@ def as_json(nodes: Sequence[NodeAudit]) -> str:
             "known": node.known,
             "hints": node.hints,
             "contradictions": node.contradictions,
+            "problems": node.problems,
             "evidence": node.evidence,
         }
         for node in nodes
@@ -38,7 +39,8 @@ def as_text(nodes: Sequence[NodeAudit], *, evidence: bool) -> str:
     table = [_COLUMNS, *(row for members in groups.values() for row in _rows(members))]
     widths = [max(len(row[column]) for row in table) for column in range(len(_COLUMNS))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
-    lines += _contradictions(nodes)
+    lines += _section("CONTRADICTIONS", [(node, words) for node in nodes for words in node.contradictions])
+    lines += _section("KUBELETS THAT DID NOT ANSWER", [(node, words) for node in nodes for words in node.problems])
     if evidence:
         for node in nodes:
             lines += ["", f"EVIDENCE OF {visible(node.name)}", *_evidence(node)]
@@ -74,9 +76,9 @@ def _said(known: Known) -> str:
     return f"{visible(known.value)} ({known.confidence})" if known.value else "unknown"
 
 
-def _contradictions(nodes: Sequence[NodeAudit]) -> list[str]:
-    lines = [f"{visible(node.name)}: {visible(words)}" for node in nodes for words in node.contradictions]
-    return ["", "CONTRADICTIONS", *lines] if lines else []
+def _section(title: str, said: Sequence[tuple[NodeAudit, str]]) -> list[str]:
+    lines = [f"{visible(node.name)}: {visible(words)}" for node, words in said]
+    return ["", title, *lines] if lines else []
 
 
 def _evidence(node: NodeAudit) -> list[str]:

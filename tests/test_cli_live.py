@@ -1,0 +1,190 @@
+"""The whole command against the recorded API traffic, and against kubelets that misbehave."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.collect import kubelet
+from tests.support import GOLDEN, STATES, container, node, pod
+from tests.vcr_support import (
+    a_list,
+    denied_account,
+    forbidden_owners,
+    interactions,
+    kubeconfig,
+    listed_events,
+    replay,
+    serve,
+    write_cassette,
+)
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # While one thread makes a connection, vcrpy takes its patches away from all of them.
+    monkeypatch.setattr(kubelet, "_AT_ONCE", 1)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+
+
+@contextmanager
+def recorded(tmp_path: Path, *, events: bool = True) -> Iterator[str]:
+    """The recorded cluster with its kubelets; yields a kubeconfig."""
+    chosen = interactions("cluster") + interactions("kubelets")
+    chosen += [listed_events()] if events else forbidden_owners("auditor", "events")
+    with replay(write_cassette(tmp_path / "all.yaml", chosen)):
+        yield kubeconfig(tmp_path / "config")
+
+
+def output(capsys: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_live_audit_is_the_audit_of_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with recorded(tmp_path) as config:
+        assert run(["--kubeconfig", config, "--states", str(STATES), "-o", "json"]) == 0
+    live = output(capsys)
+    files = [
+        w
+        for name in ("nodes", "pods", "workloads", "runtimeclasses", "events")
+        for w in ("-f", str(GOLDEN / f"{name}.json"))
+    ]
+    assert run([*files, "--states", str(STATES), "-o", "json"]) == 0
+    saved = output(capsys)
+    assert live["coverage"]["source"] == "cluster mixed-cluster.example:6443 (context mixed)"
+    for part in ("verdict", "nodes", "workloads", "findings", "scenario"):
+        assert live[part] == saved[part]
+
+
+@pytest.mark.parametrize(("events", "version"), [(False, None), (True, "v1")])
+def test_list_nodes_and_pods_only(
+    events: bool, version: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with recorded(tmp_path, events=events) as config:
+        assert run(["nodes", "--kubeconfig", config, "-o", "json"]) == 0
+    known = {each["name"]: each["known"] for each in output(capsys)["nodes"]}
+    assert (known["worker-a"]["cgroup"]["value"], known["worker-a"]["cgroup"]["confidence"]) == ("v2", "certain")
+    assert (known["worker-a"]["runtime:runc-old"]["value"], known["worker-a"]["runtime:runc-old"]["confidence"]) == (
+        "not quadratic",
+        "likely",
+    )
+    assert [known["worker-a"][f"runtime:{handler}"]["confidence"] for handler in ("default", "crun")] == [
+        "unknown",
+        "unknown",
+    ]
+    assert known["worker-c"]["cgroup"]["value"] == version
+
+
+def test_an_account_that_may_only_list_nodes_and_pods_gets_its_audit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cassette = write_cassette(tmp_path / "one.yaml", denied_account(1)[:2] + forbidden_owners("auditor"))
+    with replay(cassette):
+        assert run(["--kubeconfig", kubeconfig(tmp_path / "config"), "-o", "json"]) == 0
+    data = output(capsys)
+    assert data["coverage"]["workload_names" if "workload_names" in data["coverage"] else "workloadNames"][
+        "Deployment"
+    ] == ("derived from the pod-template-hash")
+    assert "shop/checkout" in {f"{each['namespace']}/{each['name']}" for each in data["workloads"]}
+
+
+def test_measured_through_the_proxy_with_its_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with recorded(tmp_path) as config:
+        assert run(["nodes", "--kubeconfig", config, "--kubelet=proxy", "-o", "json"]) == 0
+    said = capsys.readouterr()
+    assert said.err.startswith(
+        "warning: --kubelet=proxy uses nodes/proxy; whoever may use that may also run commands in every"
+    )
+    nodes = {each["name"]: each for each in json.loads(said.out)["nodes"]}
+    for each in nodes.values():
+        assert {each["known"][what]["confidence"] for what in ("cgroup", "driver")} == {"certain"}
+        assert any(piece["about"] == "reserves" and piece["confidence"] == "certain" for piece in each["evidence"])
+    formulas = {
+        name: {what: known["confidence"] for what, known in each["known"].items() if what.startswith("runtime:")}
+        for name, each in nodes.items()
+    }
+    assert formulas == {
+        "worker-a": {"runtime:default": "certain", "runtime:crun": "certain", "runtime:runc-old": "certain"},
+        "worker-b": {"runtime:default": "certain", "runtime:crun-old": "certain", "runtime:runc-old": "likely"},
+        "worker-c": {"runtime:default": "unknown"},
+    }
+
+
+def test_verify_live(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with recorded(tmp_path) as config:
+        assert run(["verify", "--kubeconfig", config, "--kubelet=proxy"]) == 0
+    assert capsys.readouterr().out.startswith("77 cgroups of 3 nodes compared with their kubelets: no difference.")
+
+
+METRICS = b'kubelet_cgroup_version 2\nkubelet_node_name{node="n1"} 1\n'
+CADVISOR = b'container_spec_cpu_shares{container="",id="/kubepods.slice",namespace="",pod=""} 3776\n'
+CADVISOR += b'container_spec_cpu_shares{container="",id="/kubepods.slice/x",namespace="default",pod="p1"} 2\n'
+CONFIGZ = json.dumps({"kubeletconfig": {"enforceNodeAllocatable": ["pods"], "cgroupDriver": "systemd"}}).encode()
+GOOD = {"configz": CONFIGZ, "metrics": METRICS, "cadvisor": CADVISOR}
+Reply = tuple[int, bytes, dict[str, str]]
+
+
+def two_nodes(bad: Callable[[str], Reply]) -> Callable[[str], Reply]:
+    """An API server with n1, whose kubelet is fine, and n2, whose kubelet answers `bad`."""
+
+    def answer(path: str) -> Reply:
+        if "/proxy/" in path:
+            endpoint = path.rpartition("/")[2]
+            return (200, GOOD[endpoint], {}) if "/n1/" in path else bad(endpoint)
+        plural = path.partition("?")[0].rpartition("/")[2]
+        lists = {
+            "nodes": a_list("Node", node("n1"), node("n2")),
+            "pods": a_list("Pod", pod("p1", container("c", "1")), pod("p2", container("c", "1"), on="n2")),
+            "runtimeclasses": a_list("RuntimeClass"),
+            "replicasets": a_list("ReplicaSet"),
+            "jobs": a_list("Job"),
+            "events": a_list("Event"),
+        }
+        return lists[plural]
+
+    return answer
+
+
+def forever(_endpoint: str) -> Reply:
+    time.sleep(6)
+    return 200, b"", {}
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (lambda _: (403, b"{}", {}), "may not be read (403)"),
+        (lambda _: (500, b"oops", {}), "500"),
+        (lambda _: (200, b"<html>no</html>", {}), "could not be used"),
+        (lambda e: (200, GOOD[e][:-9], {}), "could not be used"),
+        (forever, "no answer within 1 s"),
+        (lambda e: (200, GOOD[e].replace(b"n2", b"n1"), {}), "another node"),
+    ],
+    ids=["403", "500", "garbage", "half a line", "nothing for ever", "another node's"],
+)
+def test_one_bad_kubelet_costs_one_nodes_evidence(
+    bad: Callable[[str], Reply], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serve(two_nodes(bad)) as server:
+        config = kubeconfig(tmp_path / "config", server=server.url)
+        flags = ["--kubeconfig", config, "--kubelet=proxy", "--request-timeout=1s"]
+        assert run([*flags, "-o", "json"]) == 3
+    data = output(capsys)
+    nodes = {each["name"]: each for each in data["nodes"]}
+    assert nodes["n1"]["known"]["cgroup"]["confidence"] == "certain"
+    assert nodes["n1"]["problems"] == []
+    assert nodes["n2"]["known"]["cgroup"]["value"] is None
+    assert said in " ".join(nodes["n2"]["problems"])
+    assert {gap["what"] for gap in data["coverage"]["gaps"]} == {"kubelet of n2"}
+    assert [workload["effects"][0] for workload in data["workloads"] if workload["name"] == "p2"] == ["unknown"]
+
+
+def test_direct_speaks_as_oneself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--kubelet=direct", "--as", "somebody"]) == 2
+    assert capsys.readouterr().err.startswith("error: --kubelet=direct asks as yourself")
