@@ -171,3 +171,78 @@ def test_the_recorded_nodes_pods_against_system_processes() -> None:
         "worker-b": [(133, 20, 6.65, 0.869), (133, 20, 6.65, 0.869)],
         "worker-c": [(3788, 1024, 3.7, 0.787), (145, 100, 1.45, 0.592)],
     }
+
+
+STARTS = pod("p", container("c", "50m", "77m"))
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "rules", "to", "effect", "sentence"),
+    [
+        ("v1.32.9", V1, "runtime", "stops", "1 workload will have a container that does not start."),
+        ("v1.33.13", V1, "kubelet=1.35", "stops", "1 node will not come back from the kubelet upgrade."),
+        ("v1.32.9", "", "runtime", "unknown", "1 workload may have a container that does not start, if cgroup v1. "),
+        (
+            "v1.33.13",
+            "",
+            "kubelet=1.35",
+            "unknown",
+            "1 node may not come back from the kubelet upgrade, if cgroup v1. ",
+        ),
+        ("v1.36.2", V1, "kubelet=1.36.3", "none", "Not affected: "),
+    ],
+)
+def test_what_stops_is_said_first_and_what_may_stop_apart(
+    kubelet: str, rules: str, to: str, effect: str, sentence: str
+) -> None:
+    result = audited(cluster(node(kubelet=kubelet), STARTS), rules, to)
+    assert result.workloads[0].effect == effect
+    assert result.verdict.sentence.startswith(sentence)
+
+
+def test_the_worst_loss_is_one_that_holds_in_every_case() -> None:
+    """n2's version is open: its -61% only may come, so n1's smaller sure loss is the worst."""
+    objects = cluster(
+        node("n1"),
+        node("n2"),
+        pod("a", container("c", "1")),
+        pod("b", container("c", "1"), on="n2"),
+    )
+    rules = "- {match: {name: n1}, cgroup: v2, system_slice: 80, runtimes: {default: runc 1.3.6}}\n"
+    rules += "- {match: {name: n2}, runtimes: {default: runc 1.3.6}}"
+    result = audited(objects, rules, "v2")
+    assert "worst is" not in result.verdict.sentence
+    assert {w.name: w.effect for w in result.workloads} == {"a": "none", "b": "unknown"}
+    assert result.verdict.sentence == "For 1 workload it cannot be said, because what their nodes run is not known."
+
+
+def test_next_steps_name_their_condition_and_ask_first() -> None:
+    steps = audited(cluster(node(), ONE), "", "v2").verdict.next_steps
+    assert [step.split(" ")[0] for step in steps] == ["CGA102", "CGA201"]
+    assert steps[1].startswith("CGA201 (default/p): if cgroup v1: To keep the ratio of now on n1")
+
+
+@pytest.mark.parametrize(
+    ("rules", "to", "unmatched"),
+    [
+        (
+            "- {cgroup: v2, runtimes: {default: crun 1.28}}",
+            "runc=1.3.6",
+            ("no node runs runc, so --to runc=1.3.6 changes nothing",),
+        ),
+        (
+            "- {cgroup: v2, runtimes: {default: runc 1.3.6, defualt: runc 1.1.5}}",
+            "v2",
+            ("test rule 1 names the handler defualt, which no matching node has",),
+        ),
+        (
+            "- {cgroup: v2, runtimes: {default: runc 1.3.6}}\n- {match: {name: x}, cgroup: v1}",
+            "v2",
+            ("test rule 2 matches no node",),
+        ),
+    ],
+)
+def test_what_speaks_of_nothing_is_said_in_the_verdict(rules: str, to: str, unmatched: tuple[str, ...]) -> None:
+    result = audited(cluster(node(), ONE), rules, to)
+    assert result.coverage.unmatched == unmatched
+    assert result.verdict.sentence.endswith(f"Check what was said: {unmatched[0]}.")

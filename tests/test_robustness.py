@@ -1,0 +1,127 @@
+"""Inputs and surroundings that have ended the program before, or could."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kubectl_cgaudit.detect import states
+from kubectl_cgaudit.errors import UsageError
+from tests.support import RECORDED_FLAGS, V1, V2_LINEAR, audited, cluster, container, node, of_rule, pod
+
+
+def cgaudit(*words: str, shell: str = "") -> "subprocess.CompletedProcess[str]":
+    quoted = " ".join(f"'{word}'" for word in (sys.executable, "-m", "kubectl_cgaudit", *words))
+    return subprocess.run(["bash", "-c", f"{quoted} {shell}"], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: ", "- "])
+def test_deep_yaml_is_refused_in_words(opening: str, tmp_path: Path) -> None:
+    path = tmp_path / "deep.yaml"
+    path.write_text("kind: " + opening * 50_000)
+    done = cgaudit("-f", str(path))
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"error: {path} is ")
+
+
+def test_deep_json_is_refused_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    path.write_text('{"kind": "List", "items": ' + "[" * 100_000)
+    done = cgaudit("-f", str(path))
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "shell", "message"),
+    [
+        (RECORDED_FLAGS, ">/dev/full", "error: standard output cannot be written: No space left on device; "),
+        (RECORDED_FLAGS, ">&-", "error: standard output is closed; write to a file with -o FORMAT=FILE\n"),
+        (["-f", "-"], "<&-", "error: standard input is closed; give a file with -f FILE, or pipe one in\n"),
+    ],
+)
+def test_closed_and_full_streams_are_one_sentence(words: list[str], shell: str, message: str) -> None:
+    done = cgaudit(*words, shell=shell)
+    assert done.returncode == 1
+    assert done.stderr.startswith(message)
+    assert "Traceback" not in done.stderr
+
+
+def test_damaged_gzip(tmp_path: Path) -> None:
+    path = tmp_path / "x.gz"
+    path.write_bytes(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x4b\x04\x00\x00\x00\x00\x00\x01\x00\x00\x00")
+    assert "is a damaged gzip file" in cgaudit("-f", str(path)).stderr
+
+
+@pytest.mark.parametrize("text", ["- {cgroup: v1, cgroup: v2}", "- {runtimes: {default: linear, default: quadratic}}"])
+def test_a_key_that_stands_twice_is_a_typo(text: str) -> None:
+    with pytest.raises(UsageError, match="stands twice"):
+        states.parse(text, "s.yaml")
+
+
+def test_an_unknown_kubelet_is_not_taken_for_a_safe_one() -> None:
+    objects = cluster(node(kubelet=""), pod("p", container("c", "50m", "77m")))
+    (finding,) = of_rule(audited(objects, V1, "runtime"), "CGA301").values()
+    assert "kubelet of unknown version" in finding.seen
+
+
+def test_301_is_proven_of_runc_only() -> None:
+    objects = cluster(node(kubelet="v1.32.9"), pod("p", container("c", "50m", "77m")))
+    assert of_rule(audited(objects, "- {cgroup: v1, runtimes: {default: youki 0.5.6}}", "runtime"), "CGA301") == {}
+
+
+def test_302_counts_the_smaller_of_both_quotas() -> None:
+    """kubelet 1.34 leaves the pod's quota at 77m, and a child cannot use more than its parent."""
+    objects = cluster(node(kubelet="v1.34.1"), pod("p", container("c", "50m", "77m")))
+    assert of_rule(audited(objects, V2_LINEAR, "runtime"), "CGA302") == {}
+    (finding,) = of_rule(audited(objects, V2_LINEAR, "runtime,kubelet=1.35"), "CGA302").values()
+    assert "a limit of 77m acts as 80m after the move (7700 us now, 8000 us after)" in finding.seen
+
+
+def test_a_target_file_needs_the_version_for_values_at_the_root(tmp_path: Path) -> None:
+    target = tmp_path / "after+now,x=1.yaml"
+    target.write_text("- {system_slice: 39}\n")
+    objects = cluster(node(), pod("p", container("c", "1")))
+    with pytest.raises(UsageError, match="not its cgroup version"):
+        audited(objects, "", str(target))
+    assert audited(objects, V2_LINEAR, str(target)).nodes[0].cases[0].after.system_slice == 39
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "text", "severity"),
+    [
+        ("v1.36.2", "which runs there only because failCgroupV1 is false", "medium"),
+        ("v1.33.1", "it stays on cgroup v1, and a kubelet from 1.35 on does not start there", "medium"),
+    ],
+)
+def test_101_speaks_of_the_node_as_it_is(kubelet: str, text: str, severity: str) -> None:
+    (finding,) = of_rule(audited(cluster(node(kubelet=kubelet)), V1, "runtime"), "CGA101").values()
+    assert text in finding.seen
+    assert finding.severity == severity
+
+
+def test_201_and_202_do_not_contradict_each_other() -> None:
+    result = audited(cluster(node(cpu="64"), pod("p", container("c", "1"))), V1, "v2")
+    (loss,) = of_rule(result, "CGA201").values()
+    (weight,) = of_rule(result, "CGA202").values()
+    assert "CPUWeight" not in loss.remedy
+    assert "losing some of that protects the node" in loss.remedy
+    assert weight.remedy.startswith("`systemctl set-property system.slice CPUWeight=251` brings it under 10 : 1")
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "cpu", "key"),
+    [
+        ("v1.31.9", "4", "system-reserved on"),
+        ("v1.33.1", "4", "system-reserved-compressible on"),
+        ("v1.33.1", "1", None),
+    ],
+)
+def test_a_reserve_is_only_proposed_where_it_exists_and_is_affordable(kubelet: str, cpu: str, key: str | None) -> None:
+    (finding,) = of_rule(
+        audited(cluster(node(cpu=cpu, kubelet=kubelet), pod("p", container("c", "100m"))), V1, "v2"), "CGA201"
+    ).values()
+    assert ("enforce" in finding.remedy) is (key is not None)
+    if key:
+        assert key in finding.remedy
