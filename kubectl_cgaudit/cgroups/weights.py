@@ -67,6 +67,7 @@ def linear_inverse(weight: int) -> int:
     return MIN_SHARES + ((weight - 1) * 262142) // 9999
 
 
+@cache
 def shares_with_weight(weight: int, formula: Formula) -> tuple[int, int] | None:
     """The smallest and largest shares that `formula` turns into `weight`; None when it never does.
 
