@@ -122,6 +122,6 @@ def of_rule(result: Audit, rule: str) -> dict[str, Finding]:
     return {finding.subject.title: finding for finding in result.findings if finding.rule == rule}
 
 
-V1 = "- {cgroup: v1, runtimes: {default: runc 1.1.5}}"
+V1 = "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.1.5}}"
 V2_LINEAR = "- {cgroup: v2, runtimes: {default: runc 1.1.15}}"
 V2_QUADRATIC = "- {cgroup: v2, runtimes: {default: runc 1.3.6}}"

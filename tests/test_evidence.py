@@ -8,14 +8,17 @@ from kubectl_cgaudit.cgroups.weights import linear, linear_inverse, quadratic, w
 from kubectl_cgaudit.collect import files, kubelet
 from kubectl_cgaudit.collect.assemble import pods_by_node, with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
-from kubectl_cgaudit.detect import measured, readback, states
+from kubectl_cgaudit.detect import measured, readback, states, warning
 from kubectl_cgaudit.detect.evidence import Evidence
-from kubectl_cgaudit.detect.settle import settle
+from kubectl_cgaudit.detect.settle import ladder
 from kubectl_cgaudit.detect.state import State
+from kubectl_cgaudit.judge.rules import readers
 from kubectl_cgaudit.judge.verify import verify
+from kubectl_cgaudit.report import verify as report
 from tests.support import (
     GOLDEN,
     RECORDED,
+    V1,
     V2_LINEAR,
     audited,
     cluster,
@@ -67,7 +70,7 @@ def test_an_unknown_version_is_predicted_both_ways_until_an_event_tells() -> Non
     cases = {each.node.name: [case.now.cgroup for case in each.cases] for each in compared(recorded())}
     assert cases["worker-c"] == ["v1", "v1", "v2", "v2"]
     events = files.read((*RECORDED, str(GOLDEN / "events.json")), lambda _n, _l: True, "")
-    assert events.cgroup_v1_nodes == {"worker-c"}
+    assert list(events.cgroup_v1_warnings or {}) == ["worker-c"]
     assert told(settled(events)["worker-c"]) == {"cgroup": ("v1", "likely")}
 
 
@@ -183,7 +186,7 @@ def test_the_strongest_wins_and_contradictions_show(
 ) -> None:
     (each,) = cluster(node()).nodes
     said = tuple(piece("cgroup", value, confidence) for value, confidence in pieces)
-    state = settle(each, states.parse(rules, "s") if rules else (), said, ())
+    state = ladder(each, states.parse(rules, "s") if rules else (), said)
     assert state.cgroup == cgroup
     assert len(state.contradictions) == contradictions
 
@@ -280,37 +283,204 @@ def test_confidence_is_that_of_the_weakest_ground() -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "java"),
+    ("image", "java", "fault"),
     [
-        ("openjdk:8", "Java 8"),
-        ("openjdk:8u372", None),
-        ("eclipse-temurin:11.0.16_8-jre", "Java 11.0.16"),
-        ("eclipse-temurin:11.0.17", None),
-        ("docker.io/library/openjdk:17.0.4", "Java 17.0.4"),
-        ("openjdk:17", None),
-        ("openjdk:21", None),
-        ("amazoncorretto:15", "Java 15"),
-        ("registry:5000/openjdk", None),
-        ("nginx:11.0.1", None),
-        ("openjdk@sha256:abc", None),
-        ("openjdk:16@sha256:abc", "Java 16"),
+        ("openjdk:8u292", "Java 8u292", "blind"),
+        ("openjdk:8", None, None),
+        ("openjdk:8u372", None, None),
+        ("eclipse-temurin:11.0.15_10", "Java 11.0.15", "blind"),
+        ("eclipse-temurin:11.0.16_8-jre", "Java 11.0.16", "misreads"),
+        ("eclipse-temurin:11.0.17", None, None),
+        ("docker.io/library/openjdk:17.0.4", "Java 17.0.4", "misreads"),
+        ("openjdk:17", None, None),
+        ("openjdk:21", None, None),
+        ("amazoncorretto:15", "Java 15", "misreads"),
+        ("amazoncorretto:8", None, None),
+        ("registry:5000/openjdk", None, None),
+        ("nginx:11.0.1", None, None),
+        ("openjdk@sha256:abc", None, None),
+        ("openjdk:16@sha256:abc", "Java 16", "misreads"),
+        ("openjdk:13", "Java 13", "blind"),
+        ("tomcat:9.0.85-jdk17", None, None),
+        ("tomcat:9.0.85", None, None),
+        ("jetty:12.0-jdk21", None, None),
+        ("tomcat:9.0.60-jdk11.0.14", "Java 11.0.14", "blind"),
     ],
 )
-def test_401_old_jvms_are_told_by_their_tag(image: str, java: str | None) -> None:
+def test_401_old_jvms_are_told_by_their_tag(image: str, java: str | None, fault: str | None) -> None:
+    assert readers.old_jvm(image) == ((java, fault) if java else None)
+
+
+@pytest.mark.parametrize(
+    ("image", "rules", "to", "said"),
+    [
+        ("openjdk:16", V2_LINEAR, "runtime", "takes weight 100 for no limit and sees every CPU of the host"),
+        ("openjdk:16", V2_LINEAR, "v2", None),
+        ("openjdk:13", V1, "v2", "knows no cgroup v2: it then sees every CPU and all memory of the host"),
+        ("openjdk:13", V2_LINEAR, "runtime", None),
+        ("openjdk:17.0.9", V2_LINEAR, "runtime", None),
+    ],
+)
+def test_401_what_an_old_jvm_makes_of_the_move(image: str, rules: str, to: str, said: str | None) -> None:
     objects = cluster(node(), pod("p", container("c", "1", image=image)))
-    found = of_rule(audited(objects, V2_LINEAR, "runtime"), "CGA401")
-    assert [f"({java})" in finding.seen for finding in found.values()] == ([True] if java else [])
-    if java:
-        assert "takes weight 100 for no limit" in found["default/p"].seen
-    assert of_rule(audited(objects, V2_LINEAR, "v2"), "CGA401") == {}
+    found = of_rule(audited(objects, rules, to), "CGA401")
+    assert list(found) == (["default/p"] if said else [])
+    assert said is None or said in found["default/p"].seen
 
 
-def test_401_agents_that_read_cgroups() -> None:
-    agent = pod("a", container("agent", "100m", image="agent:7"), volumes=[{"hostPath": {"path": "/sys/fs/cgroup"}}])
+@pytest.mark.parametrize(
+    ("path", "seen"),
+    [
+        ("/sys/fs/cgroup", True),
+        ("/sys/fs/cgroup/", True),
+        ("/sys/fs/cgroup/cpu", True),
+        ("/sys", True),
+        ("/", True),
+        ("/sys/fs/cgroup-other", False),
+        ("/var/lib", False),
+    ],
+)
+def test_401_only_the_container_that_mounts_the_cgroups_is_named(path: str, seen: bool) -> None:
+    agent = pod(
+        "a",
+        container("agent", "100m", volumeMounts=[{"name": "host"}]),
+        container("other", "100m"),
+        volumes=[{"name": "host", "hostPath": {"path": path}}],
+    )
+    found = of_rule(audited(cluster(node(), agent), V2_LINEAR, "runtime"), "CGA401")
+    assert list(found) == (["default/a"] if seen else [])
+    assert not seen or found["default/a"].seen.startswith("Container agent of default/a mounts the host's cgroup tree")
+    assert of_rule(audited(cluster(node(), agent), V2_LINEAR, "kubelet=1.34"), "CGA401") == {}
+
+
+def test_401_cadvisor() -> None:
     exporter = pod("b", container("cadvisor", "100m", image="gcr.io/cadvisor/cadvisor:v0.49.1"))
-    found = of_rule(audited(cluster(node(), agent, exporter), V2_LINEAR, "runtime"), "CGA401")
-    assert "mounts the host's /sys/fs/cgroup" in found["default/a"].seen
-    assert "container_spec_cpu_shares" in found["default/b"].seen
+    (finding,) = of_rule(audited(cluster(node(), exporter), V2_LINEAR, "runtime"), "CGA401").values()
+    assert "container_spec_cpu_shares" in finding.seen
+
+
+def worker_b(objects: Cluster, **changes: object) -> Cluster:
+    """The recorded cluster with another worker-b."""
+    nodes = tuple(msgspec.structs.replace(n, **changes) if n.name == "worker-b" else n for n in objects.nodes)
+    return msgspec.structs.replace(objects, nodes=nodes)
+
+
+def test_an_upgraded_runtime_whose_containers_were_not_restarted_stays_open() -> None:
+    """A verified rule says quadratic, every running container is linear: both may be true, until they are restarted."""
+    k3s = worker_b(
+        recorded(), kubelet_version="v1.33.6+k3s1", runtime_version="containerd://2.1.5-k3s1.33", handlers=()
+    )
+    alone = settled(k3s)["worker-b"]
+    assert told(alone)["default"] == ("quadratic", "likely")
+    state = settled(with_kubelets(k3s))["worker-b"]
+    assert "default" not in told(state)
+    assert state.basis_of("runtime:default").source == "the evidence contradicts itself"
+    assert len([each for each in state.leftovers if each.handler == "default"]) == 12
+    (comparison,) = [each for each in compared(with_kubelets(k3s), "", "v2") if each.node.name == "worker-b"]
+    redis = [
+        [[c.weight for _, c in t.containers] for t in tree.pods if t.pod.name == "redis-0"]
+        for case in comparison.cases
+        for tree in (case.before, case.after)
+    ]
+    assert redis == [[[20, 1]], [[20, 1]], [[20, 1]], [[59, 6]]]
+    effects = {each.title: each.effects for each in audited(with_kubelets(k3s), "", "v2").workloads}
+    assert "unknown" in effects["shop/payments"]
+
+
+def test_a_states_file_holds_for_containers_created_from_now_on() -> None:
+    rules = "- {match: {name: worker-b}, runtimes: {default: runc 1.3.6}}"
+    (comparison,) = [each for each in compared(with_kubelets(recorded()), rules, "v2") if each.node.name == "worker-b"]
+    assert str(comparison.state.runtime("default")) == "runc 1.3.6 (quadratic)"
+    weights = {
+        moment: [c.weight for _, c in next(t for t in tree.pods if t.pod.name == "redis-0").containers]
+        for moment, tree in (("now", comparison.cases[0].before), ("after", comparison.cases[0].after))
+    }
+    assert weights == {"now": [20, 1], "after": [59, 6]}
+    assert len(comparison.state.contradictions) == 2
+
+
+def without_metrics(objects: Cluster, name: str) -> Cluster:
+    """The node's /metrics could not be read, or it is of a kubelet before 1.31."""
+    assert objects.kubelets is not None
+    answers = msgspec.structs.replace(objects.kubelets[name], cgroup_version=None)
+    return msgspec.structs.replace(objects, kubelets={**objects.kubelets, name: answers})
+
+
+def test_reserves_and_weights_count_when_the_version_is_known_from_elsewhere() -> None:
+    objects = without_metrics(with_kubelets(recorded()), "worker-b")
+    (comparison,) = [
+        each for each in compared(objects, "- {match: {name: worker-b}, cgroup: v2}") if each.node.name == "worker-b"
+    ]
+    assert (comparison.state.system_slice, comparison.state.basis_of("system_slice").confidence) == (20, "certain")
+    assert told(comparison.state)["default"] == ("linear", "certain")
+
+
+def test_shares_that_no_weight_gives_prove_v1_and_verify_compares_them_as_they_are() -> None:
+    objects = without_metrics(with_kubelets(recorded()), "worker-c")
+    assert told(settled(objects)["worker-c"]) == {"cgroup": ("v1", "certain")}
+    assert verify(objects, ()).differences == ()
+    told_v1 = states.parse("- {match: {name: worker-c}, cgroup: v1, runtimes: {default: runc 1.1.5}}", "s")
+    assert verify(objects, told_v1).differences == ()
+
+
+def test_values_at_the_root_are_left_out_when_their_version_is_overruled() -> None:
+    rules = "- {match: {name: worker-a}, cgroup: v1, system_slice: 20000, root: {docker: 2048}}"
+    (comparison,) = [each for each in compared(recorded(), rules) if each.node.name == "worker-a"]
+    assert (comparison.state.cgroup, comparison.state.system_slice, comparison.state.root) == ("v2", None, ())
+    assert comparison.state.contradictions[-1] == "root: values given for cgroup v1 are left out, as the node is on v2"
+
+
+@pytest.mark.parametrize(
+    ("warned", "confidence"), [("2026-11-21T00:50:00Z", "likely"), ("2020-01-01T00:00:00Z", "hint"), ("", "hint")]
+)
+def test_a_warning_counts_only_for_the_current_start(warned: str, confidence: str) -> None:
+    (each,) = [n for n in recorded().nodes if n.name == "worker-b"]
+    assert each.ready_since == "2026-11-21T00:46:05Z"
+    assert warning.evidence(each, warned).confidence == confidence
+
+
+@pytest.mark.parametrize(
+    ("handler", "said"), [("kata-qemu", "none"), ("gvisor", "linear"), ("runsc", "linear"), ("sysbox-runc", "linear")]
+)
+def test_a_handler_that_is_no_runc_is_not_upgraded_to_quadratic(handler: str, said: str) -> None:
+    raw = node()
+    raw["status"]["runtimeHandlers"] = [{"name": handler, "features": {"userNamespaces": False}}]
+    objects = cluster(raw, pod("p", container("a", "300m"), container("b", "50m"), runtimeClassName=handler))
+    (comparison,) = compared(objects, "- {cgroup: v2}", "runtime")
+    assert told(comparison.state)[handler] == (said, "likely")
+    assert of_rule(audited(objects, "- {cgroup: v2}", "runtime"), "CGA204") == {}
+
+
+def test_a_pod_in_resize_is_not_measured() -> None:
+    objects = half_restarted()
+    pods = tuple(msgspec.structs.replace(each, resizing=each.name == "p3") for each in objects.pods)
+    state = settled(msgspec.structs.replace(objects, pods=pods))["n1"]
+    assert {each.pod for each in state.leftovers} == {"p4"}
+    assert {each.pod for each in verify(msgspec.structs.replace(objects, pods=pods), ()).differences} == {"p4"}
+
+
+def test_verify_names_what_it_could_not_compare() -> None:
+    objects = half_restarted()
+    assert objects.kubelets is not None
+    problem = "shows shares from the spec (kubelet_metrics_provider cri): they prove nothing"
+    answers = msgspec.structs.replace(objects.kubelets["n1"], stats_from_spec=True, problems=(problem,))
+    result = verify(msgspec.structs.replace(objects, kubelets={"n1": answers}), ())
+    assert (result.nodes, result.compared, result.not_compared) == ((), 0, {"n1": (problem,)})
+    assert report.as_text(result) == f"Nothing could be compared.\nNot compared: n1: {problem}.\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "root"), [("/kubepods/x", {"/system": 20}), ("/kubepods.slice", {"/system.slice": 20})]
+)
+def test_a_reserved_cgroup_is_named_as_its_driver_names_it(path: str, root: dict[str, int]) -> None:
+    kubelets = with_kubelets(recorded()).kubelets
+    assert kubelets is not None
+    assert kubelets["worker-b"].config is not None
+    config = msgspec.structs.replace(kubelets["worker-b"].config, system_reserved_cgroup="/system")
+    answers = KubeletAnswers("n1", "v2", False, {path: 2}, config, ())
+    objects = with_answers(cluster(node(), pod("p", container("c", "1"))), {"n1": answers})
+    before = compared(objects)[0].cases[0].before
+    assert {c.path: c.weight for c in before.root} == {"/system.slice": 100, **root}
 
 
 def test_settings_of_the_kubelet_change_the_prediction() -> None:

@@ -448,7 +448,7 @@ def recorded_answers(node: str, *problems: str) -> KubeletAnswers:
 
 def no_answers(node: str, *problems: str) -> KubeletAnswers:
     return KubeletAnswers(
-        node=node, cgroup_version=None, stats_from_spec=False, shares={}, config=None, problems=problems
+        node=node, cgroup_version=None, stats_from_spec=None, shares={}, config=None, problems=problems
     )
 
 
@@ -584,7 +584,8 @@ def cluster(**nodes: Callable[[str], Reply]) -> Callable[[str], Reply]:
 def good(node: str, *problems: str, **changed) -> KubeletAnswers:
     fields = {
         "cgroup_version": "v2",
-        "stats_from_spec": False,
+        # Without /metrics it is not known where the shares come from.
+        "stats_from_spec": None if changed.get("cgroup_version", "v2") is None else False,
         "shares": {"/a": 34},
         "config": metrics.config(CONFIG),
         **changed,
@@ -677,7 +678,7 @@ ALL = "/configz, /metrics, /metrics/cadvisor"
         ),
         (
             only("/metrics", (200, b'kubelet_cgroup_version 2\nkubelet_metrics_provider{provider="cri"} 1\n', {})),
-            good("n2", stats_from_spec=True),
+            good("n2", kubelet._FROM_SPEC, stats_from_spec=True),
         ),
         (
             only("/metrics", (200, b"kubelet_cgroup_version 2\nkubelet_metrics_provider{ 1\nup 1\n", {})),

@@ -100,14 +100,14 @@ def test_whole_cluster(recorded, whole):
     assert cluster.reading.source == "cluster mixed-cluster.example:6443 (context mixed)"
     assert (cluster.reading.gaps, cluster.reading.notes, cluster.reading.duplicates) == ((), (), 0)
     assert "/api/v1/nodes?limit=500" in asked
-    assert cluster.cgroup_v1_nodes == {"worker-c"}
+    assert list(cluster.cgroup_v1_warnings) == ["worker-c"]
 
 
 def test_a_list_that_cannot_even_be_asked_for_is_a_note(recorded):
     # The cassette holds no events: whatever goes wrong with an optional list, the audit goes on.
     with replay("cluster"):
         cluster = read(recorded)
-    assert cluster.cgroup_v1_nodes is None
+    assert cluster.cgroup_v1_warnings is None
     (note,) = cluster.reading.notes
     assert note.startswith("Events could not be listed (")
     assert note.endswith("): a CgroupV1 warning would name nodes on cgroup v1")

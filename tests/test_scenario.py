@@ -53,8 +53,8 @@ def test_of_an_unknown_runtime_the_handlers_name_decides() -> None:
     (comparison,) = compared(objects, "- {cgroup: v2}", "runc=1.3.6")
     after = [{handler: str(run) for handler, run in case.then.runtimes} for case in comparison.cases]
     assert after == [
-        {"crun-old": "linear", "default": "runc 1.3.6 (quadratic)"},
-        {"crun-old": "quadratic", "default": "runc 1.3.6 (quadratic)"},
+        {"crun-old": "crun (linear)", "default": "runc 1.3.6 (quadratic)"},
+        {"crun-old": "crun (quadratic)", "default": "runc 1.3.6 (quadratic)"},
     ]
 
 
@@ -99,6 +99,8 @@ def test_a_rollback_to_v1_is_a_target_file_too(tmp_path: Path) -> None:
         ("runc=", "--to: 'runc=' is not a target; write "),
         ("runc=1.3", "--to: runc 1.3 holds both formulas (1.3.2 is the first quadratic one): give the full version"),
         ("kubelet=new", "--to: 'kubelet=new' is not a target; write "),
+        ("runc=1.3.6,runc=1.1.5", "--to names runc twice; give one version"),
+        ("kubelet=1.34,kubelet=1.35", "--to names kubelet twice; give one version"),
         ("containerd=2.2", "--to: 'containerd=2.2' is not a target; write "),
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from kubectl_cgaudit.detect import reading, states
-from kubectl_cgaudit.detect.settle import settle
+from kubectl_cgaudit.detect.settle import ladder
 from kubectl_cgaudit.detect.state import State, setups
 from kubectl_cgaudit.errors import UsageError
 from tests.support import cluster, node
@@ -11,7 +11,7 @@ from tests.support import cluster, node
 
 def state(rules: str, **of_node: object) -> State:
     (each,) = cluster(node(**of_node)).nodes  # type: ignore[arg-type]
-    return settle(each, states.parse(rules, "s.yaml"), tuple(reading.evidence(each)), ())
+    return ladder(each, states.parse(rules, "s.yaml"), tuple(reading.evidence(each)))
 
 
 def test_the_documented_rule_is_read_as_it_says() -> None:

@@ -181,7 +181,14 @@ STARTS = pod("p", container("c", "50m", "77m"))
     [
         ("v1.32.9", V1, "runtime", "stops", "1 workload will have a container that does not start."),
         ("v1.33.13", V1, "kubelet=1.35", "stops", "1 node will not come back from the kubelet upgrade."),
-        ("v1.32.9", "", "runtime", "unknown", "1 workload may have a container that does not start, if cgroup v1. "),
+        (
+            "v1.32.9",
+            "",
+            "runtime",
+            "unknown",
+            "1 workload may have a container that does not start, if cgroup v1 and the runtime is runc and the cgroup "
+            "driver is systemd. ",
+        ),
         (
             "v1.33.13",
             "",

@@ -29,6 +29,10 @@ def nodes_command(outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> 
     wanted = output.parse(outputs, _FORMATS)
     cluster, comparisons = compare(DEFAULT, flags)
     found = [judged.judge(comparison, cluster) for comparison in comparisons]
-    texts = {"text": lambda: nodes.as_text(found, evidence=evidence), "json": lambda: nodes.as_json(found)}
+    read = cluster.cgroup_v1_warnings is not None
+    texts = {
+        "text": lambda: nodes.as_text(found, evidence=evidence, events_read=read),
+        "json": lambda: nodes.as_json(found, events_read=read),
+    }
     output.deliver([(each, texts[each.format]()) for each in wanted])
     return exit_code(cluster)

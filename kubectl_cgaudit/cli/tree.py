@@ -10,6 +10,7 @@ from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.errors import NotFoundError
 from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.report.escape import visible
 
 _INCOMPLETE = 3
 _FORMATS = ("text", "json")
@@ -80,10 +81,13 @@ def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) 
 
 
 def exit_code(cluster: Cluster) -> int:
-    """3 if something could not be read, else 0."""
+    """3 if something could not be read, which is said on stderr, else 0."""
     from kubectl_cgaudit.judge.coverage import cover
 
-    return 0 if cover(cluster, ()).complete else _INCOMPLETE
+    coverage = cover(cluster, ())
+    for gap in coverage.gaps:
+        click.echo(f"incomplete: {visible(gap.what)}: {visible(gap.why)}. {visible(gap.remedy)}.", err=True)
+    return 0 if coverage.complete else _INCOMPLETE
 
 
 def _some(names: list[str]) -> str:

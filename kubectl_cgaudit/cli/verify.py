@@ -36,4 +36,5 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     result = verify(cluster, rules)
     write = {"text": report.as_text, "json": report.as_json}
     output.deliver([(each, write[each.format](result)) for each in wanted])
-    return _DIFFERENT if result.differences else exit_code(cluster)
+    incomplete = exit_code(cluster)
+    return _DIFFERENT if result.differences else incomplete

@@ -33,7 +33,7 @@ class Assembly:
         self._pods: dict[tuple[str, str], Pod] = {}
         self._owners: dict[str, dict[tuple[str, str], Owner | None]] = {}
         self._runtime_classes: dict[str, str] | None = None
-        self._cgroup_v1_nodes: set[str] | None = None
+        self._cgroup_v1_warnings: dict[str, str] | None = None
         self._ignored: dict[str, int] = {}
         self._duplicates = 0
         self._bad: list[str] = []
@@ -55,7 +55,7 @@ class Assembly:
         if kind == "RuntimeClass":
             self._runtime_classes = self._runtime_classes or {}
         elif kind == "Event":
-            self._cgroup_v1_nodes = self._cgroup_v1_nodes or set()
+            self._cgroup_v1_warnings = self._cgroup_v1_warnings or {}
         else:
             self._owners.setdefault(kind, {})
 
@@ -87,9 +87,10 @@ class Assembly:
 
     def _add_event(self, event: wire.Event) -> None:
         self.expect("Event")
-        node = reduce.warned_of_v1(event)
-        if node and self._cgroup_v1_nodes is not None:
-            self._cgroup_v1_nodes.add(node)
+        warned = reduce.warned_of_v1(event)
+        if warned and self._cgroup_v1_warnings is not None:
+            node, when = warned
+            self._cgroup_v1_warnings[node] = max(when, self._cgroup_v1_warnings.get(node, ""))
         else:
             self._ignored["Event"] = self._ignored.get("Event", 0) + 1
 
@@ -113,7 +114,7 @@ class Assembly:
             replicasets=self._owners.get("ReplicaSet"),
             jobs=self._owners.get("Job"),
             runtime_classes=self._runtime_classes,
-            cgroup_v1_nodes=None if self._cgroup_v1_nodes is None else frozenset(self._cgroup_v1_nodes),
+            cgroup_v1_warnings=self._cgroup_v1_warnings,
             kubelets=None,
             reading=Reading(
                 source=source,
@@ -138,12 +139,21 @@ def pods_by_node(cluster: Cluster) -> dict[str, set[tuple[str, str]]]:
 def with_answers(cluster: Cluster, answers: dict[str, KubeletAnswers]) -> Cluster:
     """The cluster with what its kubelets answered; what they did not is a gap, and costs one node's evidence."""
     gaps = [
-        Gap(f"kubelet of {node}", problem, "The other evidence of this node still counts")
+        Gap(f"kubelet of {node}", problem, _remedy(problem))
         for node, answer in answers.items()
         for problem in answer.problems
     ]
     reading = msgspec.structs.replace(cluster.reading, gaps=tuple(sorted([*cluster.reading.gaps, *gaps])))
     return msgspec.structs.replace(cluster, kubelets=answers, reading=reading)
+
+
+def _remedy(problem: str) -> str:
+    """What to do about a kubelet that did not answer. Its node's other evidence still counts."""
+    if "403" in problem:
+        return "Ask for the permission it names, or say what the node runs with --states"
+    if "prove nothing" in problem:
+        return "Say what the node runs with --states"
+    return "Check that kubelet and run again, or say what the node runs with --states"
 
 
 def _name(raw: Any, decode: Decode) -> str:

@@ -56,6 +56,7 @@ class _Kind(Struct):
     kind: str = ""
 
 
+_FROM_SPEC = "shows shares from the spec (kubelet_metrics_provider cri): they prove nothing"
 _Ask = Callable[[str, _Talk], None]
 _Done = tuple[str, Exception | None]
 
@@ -138,7 +139,8 @@ def understand(
     if stranger:
         return _nothing(node, f"{stranger}: all answers were ignored")
     version = parse(METRICS, metrics.cgroup_version, None)
-    from_spec = parse(METRICS, metrics.stats_from_spec, False)
+    not_known: bool | None = None
+    from_spec = parse(METRICS, metrics.stats_from_spec, not_known)
     no_shares: dict[str, int] = {}
     shares = parse(CADVISOR, _some_shares, no_shares)
     config = parse(CONFIGZ, metrics.config, None)
@@ -149,7 +151,7 @@ def understand(
         stats_from_spec=from_spec,
         shares=shares,
         config=config,
-        problems=_sentences(unread),
+        problems=(*_sentences(unread), *([_FROM_SPEC] if from_spec else [])),
     )
 
 
@@ -184,7 +186,7 @@ def _sentences(reasons: Mapping[str, str]) -> tuple[str, ...]:
 
 def _nothing(node: str, problem: str) -> KubeletAnswers:
     return KubeletAnswers(
-        node=node, cgroup_version=None, stats_from_spec=False, shares={}, config=None, problems=(problem,)
+        node=node, cgroup_version=None, stats_from_spec=None, shares={}, config=None, problems=(problem,)
     )
 
 

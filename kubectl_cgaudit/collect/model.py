@@ -22,6 +22,8 @@ class Container(Struct, frozen=True):
     runtime_id: str | None
     """`containerd://<id>` of the running container."""
     image: str
+    sees_cgroups: bool
+    """Whether it mounts the host's /sys/fs/cgroup, or what that lies in."""
     started: str | None
     """When the running container was created, RFC 3339: these sort as text."""
 
@@ -57,8 +59,8 @@ class Pod(Struct, frozen=True):
     """status.resources.requests.cpu: kubelets from 1.36 on read it back from the pod's cgroup."""
     allocated_milli: int | None
     """status.allocatedResources.cpu; None while the pod is being resized."""
-    mounts_cgroups: bool
-    """Whether it mounts the host's /sys/fs/cgroup."""
+    resizing: bool
+    """Its requests and its cgroups may differ for a while."""
 
 
 class Handler(Struct, frozen=True):
@@ -84,6 +86,8 @@ class Node(Struct, frozen=True):
     address: str | None
     """Where its kubelet listens: InternalIP, else Hostname."""
     kubelet_port: int
+    ready_since: str | None
+    """When its Ready condition last changed, RFC 3339; a restart of the machine changes it."""
 
 
 class KubeletConfig(Struct, frozen=True):
@@ -108,8 +112,9 @@ class KubeletAnswers(Struct, frozen=True):
     node: str
     cgroup_version: Literal["v1", "v2"] | None
     """kubelet_cgroup_version of /metrics."""
-    stats_from_spec: bool
-    """kubelet_metrics_provider{provider="cri"} is 1: the shares come from the spec, and prove nothing."""
+    stats_from_spec: bool | None
+    """kubelet_metrics_provider{provider="cri"} is 1: the shares come from the spec, and prove nothing. None if
+    /metrics could not be read: then they may."""
     shares: dict[str, int]
     """container_spec_cpu_shares by cgroup path."""
     config: KubeletConfig | None
@@ -148,8 +153,8 @@ class Cluster(Struct, frozen=True):
     jobs: dict[tuple[str, str], Owner | None] | None
     runtime_classes: dict[str, str] | None
     """The handler of each RuntimeClass."""
-    cgroup_v1_nodes: frozenset[str] | None
-    """Nodes whose kubelet has lately warned of cgroup v1 (an Event, reason CgroupV1); None if no event was read."""
+    cgroup_v1_warnings: dict[str, str] | None
+    """When a node's kubelet last warned of cgroup v1 (an Event, reason CgroupV1); None if no event was read."""
     kubelets: dict[str, KubeletAnswers] | None
     """What the kubelets answered; None if they were not asked."""
     reading: Reading

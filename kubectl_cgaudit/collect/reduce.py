@@ -40,6 +40,7 @@ def node(raw: wire.Node) -> Node:
         ),
         address=_address(status),
         kubelet_port=_kubelet_port(status),
+        ready_since=next((each.last_transition_time for each in status.conditions or () if each.type == "Ready"), None),
     )
 
 
@@ -90,10 +91,7 @@ def pod(raw: wire.Pod, selects: Selects) -> Pod:
         allocated_milli=None
         if _is_resizing(status)
         else _amount(status.allocated_resources, "status.allocatedResources.cpu"),
-        mounts_cgroups=any(
-            volume.host_path and volume.host_path.path.rstrip("/").startswith(_CGROUP_ROOT)
-            for volume in spec.volumes or ()
-        ),
+        resizing=_is_resizing(status),
     )
 
 
@@ -126,14 +124,24 @@ def _containers(spec: wire.PodSpec, status: wire.PodStatus) -> Iterator[Containe
         ("app", spec.containers, status.container_statuses),
         ("ephemeral", spec.ephemeral_containers, status.ephemeral_container_statuses),
     )
+    views = {volume.name for volume in spec.volumes or () if volume.host_path and _shows_cgroups(volume.host_path.path)}
     for group, specs, statuses in groups:
         by_name = {entry.name: entry for entry in statuses or ()}
         for container in specs or ():
             role: Role = "sidecar" if group == "init" and container.restart_policy == "Always" else group
-            yield _container(container, role, by_name.get(container.name), spec.restart_policy or "Always")
+            sees = any(mount.name in views for mount in container.volume_mounts or ())
+            yield _container(container, role, by_name.get(container.name), spec.restart_policy or "Always", sees=sees)
 
 
-def _container(spec: wire.ContainerSpec, role: Role, status: wire.ContainerStatus | None, restarts: str) -> Container:
+def _shows_cgroups(host_path: str) -> bool:
+    """Whether a folder of the host holds, or lies in, /sys/fs/cgroup."""
+    path = host_path.rstrip("/")
+    return path in ("", "/sys", "/sys/fs", _CGROUP_ROOT) or path.startswith(f"{_CGROUP_ROOT}/")
+
+
+def _container(
+    spec: wire.ContainerSpec, role: Role, status: wire.ContainerStatus | None, restarts: str, *, sees: bool
+) -> Container:
     resources = spec.resources or wire.Resources()
     where = f"of container {spec.name}"
     request = _amount(resources.requests, f"requests.cpu {where}")
@@ -154,6 +162,7 @@ def _container(spec: wire.ContainerSpec, role: Role, status: wire.ContainerStatu
         presence=presence,
         runtime_id=status.container_id or None if status and presence == "running" else None,
         image=spec.image or "",
+        sees_cgroups=sees,
         started=status.state.running.started_at if status and status.state and status.state.running else None,
     )
 
@@ -183,10 +192,12 @@ def _amount(amounts: wire.CpuAmount | None, field: str) -> int | None:
         raise InputError(f"{field}: {error}") from None
 
 
-def warned_of_v1(event: wire.Event) -> str | None:
-    """The node whose kubelet found itself on cgroup v1 when it started, if that is what the event says."""
+def warned_of_v1(event: wire.Event) -> tuple[str, str] | None:
+    """The node whose kubelet found itself on cgroup v1 when it started, and when; None for any other event."""
     about = event.involved_object or event.regarding
-    return about.name if event.reason == "CgroupV1" and about and about.kind == "Node" else None
+    if event.reason != "CgroupV1" or about is None or about.kind != "Node":
+        return None
+    return about.name, event.last_timestamp or event.event_time or ""
 
 
 def owners(items: Iterable[wire.Owned]) -> dict[tuple[str, str], Owner | None]:

@@ -43,11 +43,18 @@ class Metadata(Struct, rename="camel"):
     annotations: StaticPodMark | None = None
 
 
+class VolumeMount(Struct):
+    """spec.containers[].volumeMounts[]."""
+
+    name: str = ""
+
+
 class ContainerSpec(Struct, rename="camel"):
     """spec.containers[], spec.initContainers[]."""
 
     name: str = ""
     image: str | None = None
+    volume_mounts: list[VolumeMount] | None = None
     resources: Resources | None = None
     restart_policy: str | None = None
 
@@ -61,6 +68,7 @@ class HostPath(Struct):
 class Volume(Struct, rename="camel"):
     """spec.volumes[]; only what of the host is mounted counts."""
 
+    name: str = ""
     host_path: HostPath | None = None
 
 
@@ -108,11 +116,12 @@ class ContainerStatus(Struct, rename="camel"):
     resources: Resources | None = None
 
 
-class Condition(Struct):
+class Condition(Struct, rename="camel"):
     """status.conditions[]."""
 
     type: str = ""
     status: str = ""
+    last_transition_time: str | None = None
 
 
 class PodStatus(Struct, rename="camel"):
@@ -183,6 +192,7 @@ class NodeStatus(Struct, rename="camel"):
     """status of a Node."""
 
     addresses: list[Address] | None = None
+    conditions: list[Condition] | None = None
     daemon_endpoints: DaemonEndpoints | None = None
     capacity: CpuAmount | None = None
     allocatable: CpuAmount | None = None
@@ -221,6 +231,8 @@ class Event(Struct, rename="camel"):
     """An Event, in either API."""
 
     reason: str | None = None
+    event_time: str | None = None
+    last_timestamp: str | None = None
     involved_object: EventObject | None = None
     regarding: EventObject | None = None
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC, Evidence
+from kubectl_cgaudit.detect.runtime import ALWAYS, named_by
 from kubectl_cgaudit.detect.state import DEFAULT_HANDLER
 
 
@@ -16,6 +17,8 @@ def evidence(node: Node) -> Iterator[Evidence]:
     for handler in node.handlers:
         if handler.user_namespaces is False:
             name = handler.name or DEFAULT_HANDLER
-            yield Evidence(
-                f"runtime:{name}", NOT_QUADRATIC, "likely", "node.status.runtimeHandlers", "userNamespaces is false"
-            )
+            spoken = named_by(name)
+            always = spoken in ALWAYS
+            value = spoken if spoken and always else NOT_QUADRATIC
+            saw = "userNamespaces is false" + (f", and the handler's name speaks of {spoken}" if always else "")
+            yield Evidence(f"runtime:{name}", value, "likely", "node.status.runtimeHandlers", saw)

@@ -14,7 +14,15 @@ from kubectl_cgaudit.cgroups import paths
 from kubectl_cgaudit.cgroups.paths import Driver
 from kubectl_cgaudit.cgroups.pods import container_shares, pod_shares
 from kubectl_cgaudit.cgroups.version import KubeletVersion
-from kubectl_cgaudit.cgroups.weights import MAX_WEIGHT, Formula, linear, linear_inverse, milli_to_shares, quadratic
+from kubectl_cgaudit.cgroups.weights import (
+    MAX_WEIGHT,
+    MIN_SHARES,
+    Formula,
+    linear,
+    linear_inverse,
+    milli_to_shares,
+    quadratic,
+)
 from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig, Pod
 from kubectl_cgaudit.detect.evidence import Evidence
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion
@@ -46,9 +54,19 @@ def weight_of_shown(shown: int) -> int | None:
     return weight if 1 <= weight <= MAX_WEIGHT and linear_inverse(weight) == shown else None
 
 
+def usable(answers: KubeletAnswers) -> bool:
+    """Whether the shares were read from cgroups, and not made from the spec."""
+    return bool(answers.shares) and answers.stats_from_spec is False
+
+
 def cgroup_version(answers: KubeletAnswers) -> CgroupVersion | None:
-    """The cgroup version the kubelet says it has."""
-    return answers.cgroup_version
+    """The cgroup version: the kubelet's own word (from 1.31 on), or v1 where shares are shown that no weight gives."""
+    if answers.cgroup_version or not usable(answers):
+        return answers.cgroup_version
+    kubernetes = [
+        shown for path, shown in answers.shares.items() if path.startswith("/kubepods") and shown > MIN_SHARES
+    ]
+    return "v1" if any(weight_of_shown(shown) is None for shown in kubernetes) else None
 
 
 def driver(answers: KubeletAnswers) -> Driver | None:
@@ -59,22 +77,24 @@ def driver(answers: KubeletAnswers) -> Driver | None:
 
 
 def evidence(
-    answers: KubeletAnswers, placed: Iterable[PlacedPod], kubelet: KubeletVersion | None
+    answers: KubeletAnswers, placed: Iterable[PlacedPod], kubelet: KubeletVersion | None, known: CgroupVersion | None
 ) -> Iterator[Evidence]:
-    """Everything a kubelet's answers say of its node."""
+    """Everything a kubelet's answers say of its node. `known` is the cgroup version that everything else says."""
     version = cgroup_version(answers)
-    if version:
-        number = version.removeprefix("v")
-        yield Evidence("cgroup", version, "certain", "kubelet /metrics", f"kubelet_cgroup_version is {number}")
+    if answers.cgroup_version:
+        saw = f"kubelet_cgroup_version is {answers.cgroup_version.removeprefix('v')}"
+        yield Evidence("cgroup", answers.cgroup_version, "certain", "kubelet /metrics", saw)
+    elif version:
+        yield Evidence("cgroup", version, "certain", _CADVISOR, "it shows shares that no cgroup v2 weight gives")
     by_path = driver(answers)
     if by_path:
         yield Evidence("driver", by_path, "certain", _CADVISOR, "the paths of the kubepods cgroups")
     if answers.config:
-        yield from _of_config(answers.config, version, by_path, kubelet)
-    if version == "v2" and by_path and not answers.stats_from_spec:
+        yield from _of_config(answers.config, version or known, by_path, kubelet)
+    if (version or known) == "v2" and by_path and usable(answers):
         pods = list(placed)
         yield from _of_pods(answers, pods, by_path, kubelet)
-        yield from _of_handlers(container_formulas(answers, pods, by_path, kubelet))
+        yield from _of_handlers(container_formulas(answers, pods, kubelet))
 
 
 def _of_config(
@@ -102,7 +122,7 @@ def _of_config(
         (_SYSTEM_KEYS, config.system_reserved_cgroup, config.system_reserved_milli),
         (_KUBE_KEYS, config.kube_reserved_cgroup, config.kube_reserved_milli),
     ):
-        if enforced & keys and cgroup and milli and (name := _top_level(cgroup)):
+        if enforced & keys and cgroup and milli and (name := _top_level(cgroup, by_path)):
             shares = milli_to_shares(milli)
             value = str(shares if version == "v1" else linear(shares))
             about = "system_slice" if name == SYSTEM_SLICE else f"root:{name}"
@@ -110,12 +130,12 @@ def _of_config(
             yield Evidence(about, value, "certain", _CONFIGZ, saw)
 
 
-def _top_level(cgroup: str) -> str | None:
-    """The name of a top-level cgroup; the systemd driver adds `.slice` where the configuration leaves it out."""
+def _top_level(cgroup: str, by_path: Driver | None) -> str | None:
+    """The name of a top-level cgroup; under the systemd driver `/system` stands for system.slice."""
     name = cgroup.strip("/")
     if not name or "/" in name:
         return None
-    return SYSTEM_SLICE if name == "system" else name
+    return name if by_path == "cgroupfs" or name.endswith(".slice") else f"{name}.slice"
 
 
 def _of_pods(
@@ -124,6 +144,8 @@ def _of_pods(
     """The kubelet's formula, from a pod whose weight decides it."""
     seen: dict[str, list[str]] = defaultdict(list)
     for pod, _ in placed:
+        if pod.resizing:
+            continue
         weight = _weight(answers, paths.pod(pod, by_path))
         formula = decide(pod_shares(pod, kubelet), weight)
         if formula:
@@ -134,12 +156,15 @@ def _of_pods(
 
 
 def container_formulas(
-    answers: KubeletAnswers, placed: Iterable[PlacedPod], by_path: Driver, kubelet: KubeletVersion | None
+    answers: KubeletAnswers, placed: Iterable[PlacedPod], kubelet: KubeletVersion | None
 ) -> list[ContainerFormula]:
-    """Every running container whose weight decides its formula."""
+    """Every running container of a cgroup v2 node whose weight decides its formula; a resize blurs it for a while."""
+    by_path = driver(answers)
+    if by_path is None or not usable(answers):
+        return []
     found = []
     for pod, handler in placed:
-        parent = paths.pod(pod, by_path)
+        parent = None if pod.resizing else paths.pod(pod, by_path)
         for container in pod.containers:
             weight = _weight(answers, paths.container(container.runtime_id, parent, by_path))
             shares = container_shares(container, pod, kubelet)

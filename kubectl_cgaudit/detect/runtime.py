@@ -15,8 +15,8 @@ _FORMULAS: tuple[Formula, ...] = ("linear", "quadratic")
 _ALIASES = {"gvisor": "runsc", "sysbox": "sysbox-runc", "kata-runtime": "kata"}
 # The first release with the quadratic formula; runc's 1.4 line has it from its first candidate on.
 FIRST_QUADRATIC = {"runc": (1, 3, 2), "crun": (1, 23, 0), "youki": (0, 5, 7)}
-_ALWAYS: dict[str, ContainerFormula] = {"runsc": "linear", "sysbox-runc": "linear", "kata": "none"}
-KNOWN = (*FIRST_QUADRATIC, *_ALWAYS)
+ALWAYS: dict[str, ContainerFormula] = {"runsc": "linear", "sysbox-runc": "linear", "kata": "none"}
+KNOWN = (*FIRST_QUADRATIC, *ALWAYS)
 
 
 class Runtime(Struct, frozen=True):
@@ -41,6 +41,14 @@ def bare(formula: Formula) -> Runtime:
     return Runtime(None, None, formula, rounds_quota=formula == "quadratic")
 
 
+def of_handler(handler: str, formula: Formula) -> Runtime:
+    """The runtime of a handler of which the formula is known, and the name as far as the handler's own name tells it."""
+    name = named_by(handler)
+    if name not in FIRST_QUADRATIC:
+        return bare(formula)
+    return Runtime(name, None, formula, _rounds(name, quadratic=formula == "quadratic"))
+
+
 def parse(text: str) -> Runtime:
     """Read `runc 1.3.6`, `crun=1.21`, `kata`, `linear` or `quadratic`.
 
@@ -55,8 +63,8 @@ def parse(text: str) -> Runtime:
         )
     name = _ALIASES.get(words[0].lower(), words[0].lower())
     version = words[1] if len(words) == 2 else None
-    if name in _ALWAYS:
-        return Runtime(name, version, _ALWAYS[name], rounds_quota=False)
+    if name in ALWAYS:
+        return Runtime(name, version, ALWAYS[name], rounds_quota=False)
     if name not in FIRST_QUADRATIC:
         hint = (
             "; containerd's or CRI-O's version does not decide it: name the runtime"
@@ -98,10 +106,12 @@ def _is_quadratic(name: str, version: str) -> bool:
 
 def upgraded(runtime: Runtime) -> Runtime:
     """The same runtime in a release with the quadratic formula, where there is one."""
-    if runtime.formula != "linear" or runtime.name in _ALWAYS:
+    if runtime.formula != "linear" or runtime.name in ALWAYS:
         return runtime
     if runtime.name is None:
         return bare("quadratic")
+    if runtime.version is None:
+        return Runtime(runtime.name, None, "quadratic", _rounds(runtime.name, quadratic=True))
     first = FIRST_QUADRATIC[runtime.name]
     digits = first[:2] if first[2] == 0 else first
     return Runtime(runtime.name, ".".join(map(str, digits)), "quadratic", _rounds(runtime.name, quadratic=True))

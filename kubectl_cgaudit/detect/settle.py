@@ -2,6 +2,9 @@
 
 The strongest piece wins: certain (measured) over assumed (the states file) over likely (a verified rule). A
 hint settles nothing. Strong pieces that contradict each other are shown, never averaged.
+
+Of a runtime a measurement proves what it wrote when the containers were created, not what it writes next. So
+where the states file or a verified rule says otherwise, the measured weights hold for now only.
 """
 
 from collections import defaultdict
@@ -9,25 +12,71 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from kubectl_cgaudit.collect.model import Node
-from kubectl_cgaudit.detect import reading, runtime, states
+from kubectl_cgaudit.collect.model import Cluster, Node
+from kubectl_cgaudit.detect import gather, reading, runtime, states
 from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC, Confidence, Evidence
-from kubectl_cgaudit.detect.runtime import Runtime, bare
+from kubectl_cgaudit.detect.gather import PlacedPod
+from kubectl_cgaudit.detect.measured import ContainerFormula
+from kubectl_cgaudit.detect.runtime import Runtime, of_handler
 from kubectl_cgaudit.detect.state import Basis, Leftover, State
 from kubectl_cgaudit.detect.states import Rule
 
+_RUNTIME = "runtime:"
 
-def settle(node: Node, rules: tuple[Rule, ...], pieces: Sequence[Evidence], leftovers: tuple[Leftover, ...]) -> State:
+
+def settle(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]) -> State:
     """The state of a node. Raises UsageError when the states file does not fit it."""
+    pieces = tuple(gather.evidence(node, placed, cluster))
+    first = ladder(node, rules, pieces)
+    pieces += tuple(gather.measurement(node, placed, cluster, first.cgroup))
+    state = ladder(node, rules, pieces)
+    return replace(state, leftovers=_leftovers(state, gather.containers(node, placed, cluster, state.cgroup)))
+
+
+def settle_as_told(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]) -> State:
+    """The state of a node where the states file has the last word: what `verify` holds the measurement against."""
+    pieces = tuple(gather.evidence(node, placed, cluster))
+    first = ladder(node, rules, pieces)
+    pieces += tuple(gather.measurement(node, placed, cluster, first.cgroup))
+    state = _fold(_fold(reading.defaults(node), pieces, "likely"), pieces, "certain")
+    return replace(states.apply(rules, node, state), evidence=pieces)
+
+
+def ladder(node: Node, rules: tuple[Rule, ...], pieces: tuple[Evidence, ...]) -> State:
+    """The state that pieces and rules make together, the strongest last."""
     likely = _fold(reading.defaults(node), pieces, "likely")
     told = _overruled(likely, states.apply(rules, node, likely), pieces)
-    return replace(_fold(told, pieces, "certain"), evidence=tuple(pieces), leftovers=leftovers)
+    state = _fold(told, pieces, "certain")
+    if told.cgroup and state.cgroup != told.cgroup:
+        state = _without_units(state, told)
+    return replace(state, evidence=pieces)
 
 
-def settle_as_told(node: Node, rules: tuple[Rule, ...], pieces: Sequence[Evidence]) -> State:
-    """The state of a node where the states file has the last word: what `verify` holds the measurement against."""
-    state = _fold(_fold(reading.defaults(node), pieces, "likely"), pieces, "certain")
-    return replace(states.apply(rules, node, state), evidence=tuple(pieces))
+def _without_units(state: State, told: State) -> State:
+    """Values at the root have the unit of the version they were given for; measured ones stay."""
+    measured_root = tuple(each for each in state.root if state.basis_of(f"root:{each[0]}").confidence == "certain")
+    kept = state.system_slice if state.basis_of("system_slice").confidence == "certain" else None
+    if (kept, measured_root) == (state.system_slice, state.root):
+        return state
+    words = f"root: values given for cgroup {told.cgroup} are left out, as the node is on {state.cgroup}"
+    return replace(state, system_slice=kept, root=measured_root, contradictions=(*state.contradictions, words))
+
+
+def _leftovers(state: State, containers: Iterable[ContainerFormula]) -> tuple[Leftover, ...]:
+    """The running containers whose measured weight is not what their handler writes now."""
+    by_handler: dict[str, list[ContainerFormula]] = defaultdict(list)
+    for each in containers:
+        by_handler[each.handler].append(each)
+    found = []
+    for handler, members in sorted(by_handler.items()):
+        known = state.runtime(handler)
+        now = known.formula if known else None
+        found += [
+            Leftover(each.namespace, each.pod, each.container, handler, each.weight, each.formula)
+            for each in members
+            if each.formula != now
+        ]
+    return tuple(found)
 
 
 def _overruled(before: State, after: State, pieces: Iterable[Evidence]) -> State:
@@ -54,42 +103,56 @@ def _fold(state: State, pieces: Iterable[Evidence], confidence: Confidence) -> S
 
 
 def _comparable(value: str) -> str:
-    return "linear" if value == NOT_QUADRATIC else value
+    """What two pieces are compared by: of a runtime its formula."""
+    if value == NOT_QUADRATIC:
+        return "linear"
+    return runtime.ALWAYS.get(value, value)
 
 
 def _contradicted(state: State, about: str, said: Sequence[Evidence]) -> State:
     """Strong pieces disagree: the question is open again, and both are shown."""
     words = " but ".join(f"{piece.source} says {piece.value} ({piece.saw})" for piece in said)
-    state = replace(state, contradictions=(*state.contradictions, f"{about}: {words}"))
+    return _opened(state, about, f"{about}: {words}")
+
+
+def _opened(state: State, about: str, words: str) -> State:
     basis = {**state.basis, about: Basis("unknown", "the evidence contradicts itself")}
+    state = replace(state, basis=basis, contradictions=(*state.contradictions, words))
     if about == "cgroup":
-        return replace(state, cgroup=None, basis=basis)
-    if about.startswith("runtime:"):
-        handler = about.removeprefix("runtime:")
-        return replace(state, runtimes=tuple(each for each in state.runtimes if each[0] != handler), basis=basis)
-    return replace(state, basis=basis)
+        return replace(state, cgroup=None)
+    if about.startswith(_RUNTIME):
+        handler = about.removeprefix(_RUNTIME)
+        return replace(state, runtimes=tuple(each for each in state.runtimes if each[0] != handler))
+    return state
 
 
 def _told(state: State, piece: Evidence) -> State:
     """The state with one piece in it; a strong value that it overrules is shown."""
     before = _value(state, piece.about)
-    if before is not None and _comparable(before) != _comparable(piece.value) and _was_strong(state, piece.about):
-        source = state.basis_of(piece.about).source
-        words = f"{piece.about}: {piece.source} says {piece.value} ({piece.saw}), but {source} says {before}"
+    basis = state.basis_of(piece.about)
+    if before is not None and before != _comparable(piece.value) and basis.confidence in ("assumed", "likely"):
+        words = f"{piece.about}: {piece.source} says {piece.value} ({piece.saw}), but {basis.source} says {before}"
+        if piece.about.startswith(_RUNTIME) and piece.confidence == "certain":
+            return _created_before(state, piece, basis, words)
         state = replace(state, contradictions=(*state.contradictions, words))
-    saw = f"{piece.source}: {piece.saw}"
-    basis = {**state.basis, piece.about: Basis(piece.confidence, saw)}
-    return _with(replace(state, basis=basis), piece.about, piece.value)
+    told = Basis(piece.confidence, f"{piece.source}: {piece.saw}")
+    return _with(replace(state, basis={**state.basis, piece.about: told}), piece.about, piece.value)
 
 
-def _was_strong(state: State, about: str) -> bool:
-    return state.basis_of(about).confidence in ("assumed", "likely")
+def _created_before(state: State, piece: Evidence, basis: Basis, words: str) -> State:
+    """Containers carry another formula than is said of their runtime: either it was upgraded since, or what is said is wrong.
+
+    The user's word stands for what is created from now on; a rule's word does not suffice.
+    """
+    if basis.confidence == "assumed":
+        return replace(state, contradictions=(*state.contradictions, words))
+    return _opened(state, piece.about, words)
 
 
 def _value(state: State, about: str) -> str | None:
-    """What a state says of something, in the words of evidence."""
-    if about.startswith("runtime:"):
-        known = state.runtime(about.removeprefix("runtime:"))
+    """What a state says of something, in the words that pieces are compared by."""
+    if about.startswith(_RUNTIME):
+        known = state.runtime(about.removeprefix(_RUNTIME))
         return known.formula if known else None
     if about.startswith("root:"):
         value = dict(state.root).get(about.removeprefix("root:"))
@@ -105,9 +168,9 @@ def _value(state: State, about: str) -> str | None:
 
 
 def _with(state: State, about: str, value: str) -> State:
-    if about.startswith("runtime:"):
-        handler = about.removeprefix("runtime:")
-        known = _runtime(value, state.runtime(handler))
+    if about.startswith(_RUNTIME):
+        handler = about.removeprefix(_RUNTIME)
+        known = _runtime(handler, value, state.runtime(handler))
         return replace(state, runtimes=tuple(sorted({**dict(state.runtimes), handler: known}.items())))
     if about.startswith("root:"):
         root = {**dict(state.root), about.removeprefix("root:"): int(value)}
@@ -124,13 +187,15 @@ def _with(state: State, about: str, value: str) -> State:
     return replace(state, **changes.get(about, {}))
 
 
-def _runtime(value: str, known: Runtime | None) -> Runtime:
+def _runtime(handler: str, value: str, known: Runtime | None) -> Runtime:
     """A runtime from evidence. A name and version that are known already stay if the formula agrees."""
     formula = _comparable(value)
     if known and known.formula == formula:
         return known
+    if value in runtime.ALWAYS:
+        return runtime.parse(value)
     if formula == "none":
         return Runtime(None, None, "none", rounds_quota=False)
     if formula in ("linear", "quadratic"):
-        return bare("linear" if formula == "linear" else "quadratic")
+        return of_handler(handler, "linear" if formula == "linear" else "quadratic")
     return runtime.parse(value)

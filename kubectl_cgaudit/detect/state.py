@@ -9,7 +9,7 @@ from kubectl_cgaudit.cgroups.paths import Driver
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, Formula
 from kubectl_cgaudit.detect.evidence import Confidence, Evidence
-from kubectl_cgaudit.detect.runtime import Runtime, bare
+from kubectl_cgaudit.detect.runtime import Runtime, of_handler
 
 CgroupVersion = Literal["v1", "v2"]
 PERIOD_US = 100_000
@@ -130,7 +130,7 @@ def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ..
             words = [] if state.cgroup else [f"cgroup {version}"]
             known = dict(state.runtimes)
             if formula:
-                known.update({handler: bare(formula) for handler in unknown})
+                known.update({handler: of_handler(handler, formula) for handler in unknown})
                 words.append(f"{formula} runtime")
             system = default_root_value(version) if state.system_slice is None else state.system_slice
             setup = Setup(

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from kubectl_cgaudit.collect.model import Cluster, Node, Pod
-from kubectl_cgaudit.detect import gather
 from kubectl_cgaudit.detect.handlers import handler
 from kubectl_cgaudit.detect.settle import settle
 from kubectl_cgaudit.detect.state import Setup, State, setups
@@ -69,8 +68,7 @@ def compare(cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario) -> tu
 def _compare_node(
     node: Node, placed: list[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario
 ) -> Comparison:
-    pieces = tuple(gather.evidence(node, placed, cluster))
-    state = settle(node, rules, pieces, gather.leftovers(node, placed, cluster))
+    state = settle(node, placed, cluster, rules)
     handlers = sorted({handler for _, handler in placed})
     cases = []
     for when, now in setups(state, handlers):

@@ -19,3 +19,12 @@ def of_handlers(state: State, handlers: Iterable[str]) -> Confidence:
         known = state.runtime(handler) is not None
         found.append(state.basis_of(f"runtime:{handler}").confidence if known else "unknown")
     return weakest(found)
+
+
+def taken_for_granted(state: State, used: str) -> list[str]:
+    """What a failing start rests on and nobody said: that the runtime is runc, and the driver systemd."""
+    runtime = state.runtime(used)
+    taken = [] if runtime and runtime.name else ["the runtime is runc"]
+    if state.basis_of("driver").confidence == "hint":
+        taken.append("the cgroup driver is systemd")
+    return taken

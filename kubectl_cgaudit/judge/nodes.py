@@ -60,7 +60,7 @@ def _runtime(state: State, handler: str, runtime: Runtime) -> str:
     about = f"runtime:{handler}"
     only_not = any(piece.about == about and piece.value == NOT_QUADRATIC for piece in state.evidence)
     likely = state.basis_of(about).confidence == "likely"
-    return NOT_QUADRATIC if only_not and likely and runtime.name is None else str(runtime)
+    return NOT_QUADRATIC if only_not and likely and runtime.version is None else str(runtime)
 
 
 def _known(state: State, handlers: tuple[str, ...]) -> dict[str, Known]:

@@ -36,7 +36,8 @@ class Scenario(Struct, frozen=True):
         if self.v2:
             parts.append("every node on cgroup v2")
         if self.new_runtime:
-            parts.append("every runc, crun and youki in a release with the quadratic formula")
+            other = "other " if self.runtimes else ""
+            parts.append(f"every {other}runc, crun and youki in a release with the quadratic formula")
         parts += [f"every {target.name} at {target.version} ({target.formula})" for target in self.runtimes]
         if self.kubelet:
             parts.append(f"every kubelet at {self.kubelet}")
@@ -64,6 +65,8 @@ def parse(to: str) -> Scenario:
             v2 = True
         elif word == "runtime":
             new_runtime = True
+        elif name in targets or (name == "kubelet" and kubelet):
+            raise UsageError(f"--to names {name} twice; give one version")
         elif name == "kubelet" and (found := KubeletVersion.parse(version)):
             kubelet = found
         elif name in FIRST_QUADRATIC and version:

@@ -107,7 +107,7 @@ def _calm(
     """What is said if no workload stops, loses, is open, or has CPU moving inside its pods."""
     if not workloads:
         return "No pod was audited: nothing can be said about workloads."
-    asked = any(finding.rule == UNKNOWN_STATE.id for finding in findings)
+    asked = any(finding.title == UNKNOWN_STATE.title for finding in findings)
     whatever = ", whichever way the open questions (CGA102) turn out" if asked else ""
     if effects["gains"]:
         verb = "gains" if effects["gains"] == 1 else "gain"

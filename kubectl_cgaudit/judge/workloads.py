@@ -24,7 +24,7 @@ from kubectl_cgaudit.judge.audit import (
     WorkloadAudit,
 )
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
-from kubectl_cgaudit.judge.confidence import of_handlers, weakest
+from kubectl_cgaudit.judge.confidence import of_handlers, taken_for_granted, weakest
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.predict.quota import cannot_start
 from kubectl_cgaudit.predict.tree import Cgroup
@@ -44,7 +44,9 @@ def judge(cluster: Cluster, comparisons: Sequence[Comparison], thresholds: Thres
             if pod.selected:
                 used = handler(pod, cluster)
                 sure = of_handlers(comparison.state, [used])
-                pods[key(pod, cluster)].append(_pod(pod, used, sure, comparison.node.name, cases, thresholds))
+                taken = taken_for_granted(comparison.state, used)
+                found = _pod(pod, used, sure, taken, comparison.node.name, cases, thresholds)
+                pods[key(pod, cluster)].append(found)
     apart = {node.name for node in cluster.nodes if node.kind in ("windows", "virtual")}
     for pod in cluster.pods:
         if pod.selected and _should_be_judged(pod, apart) and (pod.namespace, pod.name) not in judged:
@@ -63,7 +65,13 @@ def _should_be_judged(pod: Pod, apart: set[str]) -> bool:
 
 
 def _pod(
-    pod: Pod, used: str, sure: Confidence, node: str, cases: tuple[PodCase, ...], thresholds: Thresholds
+    pod: Pod,
+    used: str,
+    sure: Confidence,
+    taken: Sequence[str],
+    node: str,
+    cases: tuple[PodCase, ...],
+    thresholds: Thresholds,
 ) -> PodAudit:
     containers = []
     for index, (container, _) in enumerate(cases[0].before.containers):
@@ -77,7 +85,7 @@ def _pod(
     effects = _effects(
         [
             _case_effects(pod_changes[index], [c.cases[index] for c in containers], thresholds)
-            | _stops(pod, used, case)
+            | _stops(pod, used, case, surely=not taken)
             for index, case in enumerate(cases)
         ]
     )
@@ -132,12 +140,17 @@ def _case_effects(pod: CaseChange, containers: Iterable[CaseChange], thresholds:
     return effects
 
 
-def _stops(pod: Pod, used: str, case: PodCase) -> set[Effect]:
-    """Whether the pod does not run after the move: its node does not come back, or a container does not start."""
+def _stops(pod: Pod, used: str, case: PodCase, *, surely: bool) -> set[Effect]:
+    """Whether the pod does not run after the move: its node does not come back, or a container does not start.
+
+    What is taken for granted of the runtime makes the second unknown.
+    """
     now, then = case.case.now, case.case.then
     lost = then.cgroup == "v1" and refuses_v1(then.kubelet_version) and not refuses_v1(now.kubelet_version)
     fails = any(cannot_start(pod, container, then, used) for container in pod.containers)
-    return {"stops"} if lost or fails else set()
+    if lost or (fails and surely):
+        return {"stops"}
+    return {"unknown"} if fails else set()
 
 
 def _effects(cases: Sequence[set[Effect]]) -> tuple[Effect, ...]:
@@ -145,7 +158,7 @@ def _effects(cases: Sequence[set[Effect]]) -> tuple[Effect, ...]:
     sure = set.intersection(*cases)
     open_ = set.union(*cases) - sure
     found = set(sure)
-    if open_ & {"stops", "loses", "gains", "moves"}:
+    if open_ & {"stops", "unknown", "loses", "gains", "moves"}:
         found.add("unknown")
     if "nominal" in open_:
         found.add("nominal")

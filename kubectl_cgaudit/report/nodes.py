@@ -13,7 +13,7 @@ _COLUMNS = ("NODES", "CGROUP", "HANDLER", "RUNTIME", "KUBELET", "SYSTEM.SLICE", 
 _WIDEST = 34
 
 
-def as_json(nodes: Sequence[NodeAudit]) -> str:
+def as_json(nodes: Sequence[NodeAudit], *, events_read: bool) -> str:
     """What is known of every node, with its evidence."""
     rows = [
         {
@@ -28,10 +28,15 @@ def as_json(nodes: Sequence[NodeAudit]) -> str:
         }
         for node in nodes
     ]
-    return msgspec.json.format(msgspec.json.encode({"nodes": rows, "settle": settle(nodes)}), indent=2).decode() + "\n"
+    return (
+        msgspec.json.format(
+            msgspec.json.encode({"nodes": rows, "settle": settle(nodes, events_read=events_read)}), indent=2
+        ).decode()
+        + "\n"
+    )
 
 
-def as_text(nodes: Sequence[NodeAudit], *, evidence: bool) -> str:
+def as_text(nodes: Sequence[NodeAudit], *, evidence: bool, events_read: bool) -> str:
     """A row a node, or a group of nodes of which the same is known; then what would settle the unknowns."""
     groups: dict[bytes, list[NodeAudit]] = {}
     for node in nodes:
@@ -44,7 +49,7 @@ def as_text(nodes: Sequence[NodeAudit], *, evidence: bool) -> str:
     if evidence:
         for node in nodes:
             lines += ["", f"EVIDENCE OF {visible(node.name)}", *_evidence(node)]
-    advice = settle(nodes)
+    advice = settle(nodes, events_read=events_read)
     if advice:
         lines += ["", "TO SETTLE THE UNKNOWNS, CHEAPEST FIRST"]
         lines += [f"{number}. {visible(step)}" for number, step in enumerate(advice, start=1)]
@@ -94,7 +99,7 @@ def _piece(piece: EvidenceRecord) -> str:
     return visible(f"  {piece.confidence:8} {told}: {piece.source}: {piece.saw}")
 
 
-def settle(nodes: Sequence[NodeAudit]) -> list[str]:
+def settle(nodes: Sequence[NodeAudit], *, events_read: bool) -> list[str]:
     """What would settle the open questions, cheapest first; empty if none is open."""
     versions = [node for node in nodes if node.known["cgroup"].value is None]
     runtimes = [node for node in nodes if any(_is_open(what, known) for what, known in node.known.items())]
@@ -104,7 +109,7 @@ def settle(nodes: Sequence[NodeAudit]) -> list[str]:
     groups = len({_face(node) for node in open_})
     where = named((node.name for node in open_), _NAMES)
     steps = []
-    if versions:
+    if versions and not events_read:
         steps.append(
             f"Cgroup version of {counted(len(versions), 'node')}: read events too (kubelets warn with reason CgroupV1 for about "
             "an hour after they start): kubectl get events -A -o json > events.json, and add -f events.json; live, list on "

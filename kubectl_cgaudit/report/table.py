@@ -51,6 +51,7 @@ def _render(audit: Audit, *, wide: bool) -> str:
     parts = [
         _head(audit, width),
         _nodes(audit.nodes, wide=wide),
+        _system_slice(audit.nodes, width),
         _workloads(audit.workloads, wide=wide),
         _wrap(HOW_TO_READ, width),
         _findings(audit.findings, width, wide=wide),
@@ -108,6 +109,15 @@ def _nodes(nodes: Sequence[NodeAudit], *, wide: bool) -> str:
     hidden = len(groups) - _MOST_NODES
     more = f"\nand {counted(hidden, 'more group')} of nodes: see -o wide" if hidden > 0 and not wide else ""
     return _table(headers, rows) + more
+
+
+def _system_slice(nodes: Sequence[NodeAudit], width: int) -> str:
+    """Which numbers rest on a weight of system.slice that nobody measured or said."""
+    assumed = [node.name for node in nodes if node.known["system_slice"].confidence == "hint"]
+    if not assumed:
+        return ""
+    where = "every node" if len(assumed) == len(nodes) else named(assumed, 5)
+    return _wrap(f"SURE leaves out system.slice, whose weight is assumed to be the default on {where}.", width)
 
 
 def _rows(names: Sequence[str], node: NodeAudit, *, wide: bool) -> Iterable[list[str]]:

@@ -15,6 +15,8 @@ def as_json(result: Verification) -> str:
 
 def as_text(result: Verification) -> str:
     """The differences as a table, and what was compared."""
+    if not result.nodes:
+        return "\n".join(["Nothing could be compared.", *_left_out(result)]) + "\n"
     what = f"{counted(result.compared, 'cgroup')} of {counted(len(result.nodes), 'node')}"
     count = len(result.differences)
     lines = [f"{what} compared with their kubelets: {counted(count, 'difference') if count else 'no difference'}."]
@@ -24,12 +26,17 @@ def as_text(result: Verification) -> str:
             f"{counted(result.unmeasured, 'predicted cgroup')} {shown} not shown: ended since, or not created yet."
         )
     lines.append("Kubelets do not show system.slice unless they are told to: its weight is not verified.")
+    lines += _left_out(result)
     if result.differences:
         rows = [_row(difference) for difference in result.differences]
         headers = ["NODE", "LEVEL", "CGROUP OF", "PREDICTED", "MEASURED"]
         table = tabulate(rows, headers, tablefmt="plain", disable_numparse=True)
         lines += ["", *(line.rstrip() for line in table.splitlines()), "", _MEANING]
     return "\n".join(lines) + "\n"
+
+
+def _left_out(result: Verification) -> list[str]:
+    return [f"Not compared: {visible(node)}: {visible('; '.join(why))}." for node, why in result.not_compared.items()]
 
 
 _MEANING = (

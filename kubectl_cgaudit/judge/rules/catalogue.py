@@ -33,6 +33,12 @@ UNKNOWN_STATE = Rule(
     "The API does not say which cgroup version or runtime a node has; where it is open, every possibility is predicted "
     "and the range is shown. An open question is not a pass.",
 )
+CONTRADICTED = Rule(
+    "CGA102",
+    "evidence contradicts itself",
+    "One of two things that are each as good as certain is wrong: the states file, or a platform's rule, or the node was "
+    "changed since. The numbers follow the stronger one.",
+)
 BOTH_FORMULAS = Rule(
     "CGA103",
     "both formulas on one node",

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.model import Cluster, Pod
 from kubectl_cgaudit.judge.audit import Finding, Severity, Subject
@@ -56,6 +57,12 @@ def pod_hits(context: Context, pod: Pod, container: str, looks: Iterable[tuple[P
         _, (badness, seen, remedy) = max(found, key=lambda entry: (entry[1][0], entry[0]))
         when = condition([when for when, _ in found], [case.case.when for case, _ in looked])
         yield Hit(key(pod, context.cluster), (pod.name, container), when, badness, seen, remedy)
+
+
+def narrowed(hit: Hit, conditions: Iterable[str]) -> Hit:
+    """The hit, holding only under further conditions."""
+    further = " and ".join(conditions)
+    return replace(hit, when=f"{hit.when} and {further}" if hit.when else f"if {further}") if further else hit
 
 
 def by_workload(rule: Rule, hits: Iterable[Hit], severity: Callable[[float], Severity]) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from kubectl_cgaudit.detect.runtime import named_by
 from kubectl_cgaudit.judge.audit import Finding, Severity, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
-from kubectl_cgaudit.judge.rules.catalogue import BOTH_FORMULAS, UNKNOWN_STATE, V1_NODE
+from kubectl_cgaudit.judge.rules.catalogue import BOTH_FORMULAS, CONTRADICTED, UNKNOWN_STATE, V1_NODE
 from kubectl_cgaudit.judge.rules.context import Context
 
 _CANNOT = "a kubelet from 1.35 on does not start there"
@@ -73,7 +73,7 @@ def unknown(context: Context) -> Iterator[Finding]:
             remedy = (
                 "Look on the node, correct --states, or restart what was upgraded; `kubectl cgaudit nodes --evidence`."
             )
-            yield UNKNOWN_STATE.finding("medium", Subject("node", comparison.node.name), "", seen, remedy)
+            yield CONTRADICTED.finding("medium", Subject("node", comparison.node.name), "", seen, remedy)
         if state.cgroup and not handlers:
             continue
         open_ = [] if state.cgroup else ["its cgroup version"]
@@ -102,7 +102,7 @@ def both_formulas(context: Context) -> Iterator[Finding]:
     """CGA103, one finding a node whose running containers carry both formulas."""
     for comparison in context.comparisons:
         name = Subject("node", comparison.node.name)
-        if comparison.state.leftovers:
+        if any(each.formula != "neither" for each in comparison.state.leftovers):
             yield BOTH_FORMULAS.finding("medium", name, "", _left_over(comparison), _RESTART)
         elif len(comparison.cases) == 1 and comparison.cases[0].now.cgroup == "v2":
             handlers = _handlers(comparison)
@@ -123,18 +123,19 @@ def _handlers(comparison: Comparison) -> str:
 
 def _left_over(comparison: Comparison) -> str:
     """The containers that were created before their runtime was upgraded, all named."""
-    left = comparison.state.leftovers
+    left = [each for each in comparison.state.leftovers if each.formula != "neither"]
     names = ", ".join(
         f"{each.namespace}/{each.pod} {each.container} (weight {each.weight}, {each.formula})" for each in left
     )
-    now = ", ".join(sorted({f"{each.handler} writes {_now(comparison, each.handler)}" for each in left}))
+    known = {each.handler: comparison.state.runtime(each.handler) for each in left}
+    now = ", ".join(f"{handler} writes {runtime.formula}" for handler, runtime in sorted(known.items()) if runtime)
     many = f"{len(left)} running containers carry" if len(left) > 1 else "1 running container carries"
-    return f"{comparison.node.name}: {many} another formula than their handler writes now ({now}): {names}."
-
-
-def _now(comparison: Comparison, handler: str) -> str:
-    runtime = comparison.state.runtime(handler)
-    return runtime.formula if runtime else "an unknown formula"
+    other = (
+        "another formula than their handler writes now"
+        if now
+        else "weights from before, it seems, their runtime was upgraded"
+    )
+    return f"{comparison.node.name}: {many} {other}{f' ({now})' if now else ''}: {names}."
 
 
 def _example(context: Context, comparison: Comparison) -> str:

@@ -10,8 +10,9 @@ from kubectl_cgaudit.detect.handlers import handler
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.audit import Finding
 from kubectl_cgaudit.judge.compare import PodCase
+from kubectl_cgaudit.judge.confidence import taken_for_granted
 from kubectl_cgaudit.judge.rules.catalogue import LIMIT_CHANGED, WILL_NOT_START
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, pod_hits, steps
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, narrowed, pod_hits, steps
 from kubectl_cgaudit.predict.quota import cannot_start, container_quota, pod_quota
 
 _MILLI_A_STEP = 10
@@ -25,7 +26,8 @@ def failing_starts(context: Context) -> Iterator[Finding]:
             used = handler(pod, context.cluster)
             for container in pod.containers:
                 looks = [(case, _failing(comparison.node.name, pod, container, used, case)) for case in cases]
-                yield from pod_hits(context, pod, container.name, looks)
+                taken = taken_for_granted(comparison.state, used)
+                yield from (narrowed(hit, taken) for hit in pod_hits(context, pod, container.name, looks))
 
     return by_workload(WILL_NOT_START, hits(), steps((0.0, "critical")))
 
