@@ -190,7 +190,7 @@ def test_a_tree_row_of_an_open_node_has_its_cases(capsys: pytest.CaptureFixture[
 def test_tree_draws_every_cgroup(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["tree", "node/worker-b", *RECORDED_FLAGS]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["worker-b:", "cgroup", "v2", "VALUE", "CPU", "OF", "NODE", "QUOTA"]
+    assert lines[0].split() == ["worker-b:", "cgroup", "v2", "(assumed)", "VALUE", "CPU", "OF", "NODE", "QUOTA"]
     assert lines[1].split() == ["system.slice", "weight", "20", "13%"]
     assert "│  └─ exporter" in "\n".join(lines)
     assert next(line for line in lines if "exporter" in line and "node" not in line).split()[3:] == [
@@ -212,6 +212,7 @@ def test_explain_shows_the_arithmetic(capsys: pytest.CaptureFixture[str]) -> Non
     assert run(["explain", "edge/legacy-gateway-315cc6eec-8cb1d", *RECORDED_FLAGS]) == 0
     text = capsys.readouterr().out
     for line in (
+        "how sure: cgroup version certain, kubelet certain, runtime assumed, system.slice hint",
         "allocatable CPU 3700m -> 3700 * 1024 // 1000 = 3788 shares -> 1 + ((3788 - 2) * 9999) // 262142 = weight 145",
         "kubepods: 145 / (145 + system.slice 100) = 59% of the node",
         "requests of 8 active Burstable pods 2413m -> 2413 * 1024 // 1000 = 2470 shares",

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.confidence import of_handlers
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.report.escape import shorten, visible
 from kubectl_cgaudit.report.words import arrow, percent
@@ -72,7 +73,8 @@ def _draw(comparison: Comparison) -> str:
     lines = []
     for case in comparison.cases:
         when = f", if {case.when}" if case.when else ""
-        head = f"{visible(comparison.node.name)}: cgroup {arrow(case.now.cgroup, case.then.cgroup)}{when}"
+        sure = of_handlers(comparison.state, comparison.handlers)
+        head = f"{visible(comparison.node.name)}: cgroup {arrow(case.now.cgroup, case.then.cgroup)}{when} ({sure})"
         rows = list(zip(case.before.rows(), case.after.cgroups(), strict=True))
         depths = [depth for (depth, _), _ in rows]
         cells = [(shorten(head, _COLUMN), "VALUE", "CPU OF NODE", "QUOTA")]

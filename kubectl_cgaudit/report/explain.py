@@ -22,6 +22,7 @@ def render(comparison: Comparison, pod: Pod, handler: str) -> str:
     """The arithmetic in every case, now and after."""
     index = next(i for i, (other, _) in enumerate(comparison.pods()) if other is pod)
     lines = [f"{pod.namespace}/{pod.name} on {comparison.node.name}, QoS class {pod.qos}, runtime handler {handler}"]
+    lines.append(f"how sure: {_sure(comparison, handler)}")
     for case in comparison.cases:
         if case.when:
             lines += ["", f"IF {case.when.upper()}"]
@@ -34,6 +35,18 @@ def render(comparison: Comparison, pod: Pod, handler: str) -> str:
         lines += ["", f"AFTER: {_setup(case.then, handler)}", *then]
         lines += ["", "TOGETHER", *_together(case, index)]
     return "\n".join(visible(line) for line in lines) + "\n"
+
+
+def _sure(comparison: Comparison, handler: str) -> str:
+    """How surely each thing is known that the arithmetic starts from."""
+    state = comparison.state
+    asked = {
+        "cgroup version": "cgroup",
+        "kubelet": "kubelet",
+        "runtime": f"runtime:{handler}",
+        "system.slice": "system_slice",
+    }
+    return ", ".join(f"{what} {state.basis_of(about).confidence}" for what, about in asked.items())
 
 
 def _setup(setup: Setup, handler: str) -> str:
