@@ -336,7 +336,7 @@ def test_a_move_that_cannot_be_said_is_not_called_none() -> None:
             ("cgroup v1, linear runtime", "cgroup v1, quadratic runtime", "cgroup v2, linear runtime"),
             ["if cgroup v1", "if cgroup v2, linear runtime"],
         ),
-        (("linear runtime", "quadratic runtime"), ["in every case"]),
+        (("linear runtime", "quadratic runtime"), ["the same in every case"]),
     ],
 )
 def test_cases_that_show_the_same_are_one(when: tuple[str, ...], labels: list[str]) -> None:

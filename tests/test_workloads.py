@@ -109,7 +109,12 @@ def test_windows_virtual_and_homeless_are_set_apart_counted_and_named() -> None:
             "v2",
             "1 of 1 workload loses CPU priority against system processes; worst is default/p, -61% on n1.",
         ),
-        ("", "v2", "For 1 workload it cannot be said, because what their nodes run is not known."),
+        (
+            "",
+            "v2",
+            "For 1 workload it cannot be said, because what their nodes run is not known; at worst default/p loses 61% against "
+            "system processes.",
+        ),
     ],
 )
 def test_the_verdict_answers_are_we_affected(rules: str, to: str, sentence: str) -> None:
@@ -220,7 +225,10 @@ def test_the_worst_loss_is_one_that_holds_in_every_case() -> None:
     result = audited(objects, rules, "v2")
     assert "worst is" not in result.verdict.sentence
     assert {w.name: w.effect for w in result.workloads} == {"a": "none", "b": "unknown"}
-    assert result.verdict.sentence == "For 1 workload it cannot be said, because what their nodes run is not known."
+    assert result.verdict.sentence == (
+        "For 1 workload it cannot be said, because what their nodes run is not known; at worst default/b loses 61% against "
+        "system processes."
+    )
 
 
 def test_next_steps_name_their_condition_and_ask_first() -> None:

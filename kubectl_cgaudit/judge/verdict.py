@@ -86,12 +86,11 @@ def _moving(workloads: Sequence[WorkloadAudit]) -> str:
 
 def _open(workloads: Sequence[WorkloadAudit], coverage: Coverage) -> str:
     unread = sum(workload.unpredicted_pods > 0 for workload in workloads)
-    open_ = sum("unknown" in workload.effects and workload.unpredicted_pods == 0 for workload in workloads)
+    open_ = [workload for workload in workloads if "unknown" in workload.effects and workload.unpredicted_pods == 0]
     parts = []
     if open_:
-        parts.append(
-            f"For {_count(open_, 'workload', 'workloads')} it cannot be said, because what their nodes run is not known."
-        )
+        count = _count(len(open_), "workload", "workloads")
+        parts.append(f"For {count} it cannot be said, because what their nodes run is not known{_at_worst(open_)}.")
     if unread:
         parts.append(
             f"For {_count(unread, 'workload', 'workloads')} it cannot be said, because their nodes were not read."
@@ -99,6 +98,13 @@ def _open(workloads: Sequence[WorkloadAudit], coverage: Coverage) -> str:
     if not coverage.complete and not workloads:
         parts.append("No pod was audited.")
     return " ".join(parts)
+
+
+def _at_worst(workloads: Sequence[WorkloadAudit]) -> str:
+    """How bad an open question may turn out."""
+    losses = [(each.against_system.change, each.title) for each in workloads if each.against_system]
+    loss, title = min(losses, default=(0.0, ""))
+    return f"; at worst {title} loses {-loss:.0%} against system processes" if round(loss * 100) < 0 else ""
 
 
 def _calm(

@@ -153,7 +153,7 @@ def distinct(cases: Sequence[C], face: Callable[[C], object]) -> list[tuple[str,
 def _telling(found: Sequence[str], every: Sequence[str]) -> str:
     if len(every) == 1:
         return every[0]
-    return condition(found, every) or "in every case"
+    return condition(found, every) or "the same in every case"
 
 
 def node_cases(node: NodeAudit) -> list[tuple[str, NodeCase]]:
