@@ -7,7 +7,8 @@ import pytest
 import yaml
 from kubernetes.config import incluster_config
 
-from kubectl_cgaudit.collect.kubeconfig import Connection, choose, configure, in_cluster
+from kubectl_cgaudit.collect.credentials import configure, in_cluster
+from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import ClusterError
 from tests.vcr_support import kubeconfig, serve

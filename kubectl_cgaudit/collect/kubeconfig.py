@@ -1,14 +1,12 @@
-"""Find the cluster, as kubectl does: --kubeconfig, $KUBECONFIG, ~/.kube/config, the in-cluster service account."""
+"""Which cluster and user are meant, as kubectl decides it: --kubeconfig, $KUBECONFIG, ~/.kube/config."""
 
 import base64
 import binascii
-import importlib
-import ipaddress
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import yaml
 from msgspec import Struct
@@ -16,8 +14,8 @@ from msgspec import Struct
 from kubectl_cgaudit.errors import ClusterError
 
 Fields = dict[str, Any]
-_NEXT = "give --kubeconfig FILE, set KUBECONFIG, or audit saved objects with -f FILE"
-_LOG_IN = "log in again, or correct the kubeconfig"
+NEXT = "give --kubeconfig FILE, set KUBECONFIG, or audit saved objects with -f FILE"
+LOG_IN = "log in again, or correct the kubeconfig"
 _LISTED = 10
 _CLUSTER_FILES = ("certificate-authority",)
 _USER_FILES = ("client-certificate", "client-key", "tokenFile")
@@ -57,20 +55,20 @@ def choose(connection: Connection) -> Choice | None:
     merged = _merge(_paths(connection.kubeconfig))
     if not (merged.contexts or merged.clusters):
         if connection.kubeconfig:
-            raise ClusterError(f"{connection.kubeconfig} names no cluster; {_NEXT}")
+            raise ClusterError(f"{connection.kubeconfig} names no cluster; {NEXT}")
         if connection.context or connection.cluster or connection.user:
             raise not_found()
         return None
     context_name = connection.context or (merged.current[0] if merged.current else "")
     context = _pick("context", context_name, merged.contexts) if context_name else {}
-    cluster_name = connection.cluster or _text(context.get("cluster"))
-    user_name = connection.user or _text(context.get("user"))
+    cluster_name = connection.cluster or text(context.get("cluster"))
+    user_name = connection.user or text(context.get("user"))
     if not cluster_name and not context_name:
         raise ClusterError(
             f"the kubeconfig has no current-context ({_there_are(merged.contexts)}); choose one with --context NAME"
         )
     cluster = _pick("cluster", cluster_name, merged.clusters)
-    server = _text(cluster.get("server"))
+    server = text(cluster.get("server"))
     if not _is_url(server):
         raise ClusterError(f"cluster {cluster_name!r} of the kubeconfig has no https:// server; correct its entry")
     user = _pick("user", user_name, merged.users) if user_name else {}
@@ -83,13 +81,13 @@ def choose(connection: Connection) -> Choice | None:
 def not_found() -> ClusterError:
     """The error for when neither a kubeconfig nor a service account is there."""
     looked = ", ".join(map(str, _paths(None)))
-    return ClusterError(f"no kubeconfig found (looked at {looked}); {_NEXT}")
+    return ClusterError(f"no kubeconfig found (looked at {looked}); {NEXT}")
 
 
 def _paths(explicit: str | None) -> list[Path]:
     if explicit:
         if not Path(explicit).exists():
-            raise ClusterError(f"the kubeconfig {explicit} does not exist; {_NEXT}")
+            raise ClusterError(f"the kubeconfig {explicit} does not exist; {NEXT}")
         return [Path(explicit)]
     listed = os.environ.get("KUBECONFIG")
     if listed:
@@ -109,7 +107,7 @@ def _merge(paths: list[Path]) -> _Merged:
         _add(merged.clusters, _section(config, "clusters", path), "cluster", folder, _CLUSTER_FILES)
         _add(merged.users, _section(config, "users", path), "user", folder, _USER_FILES)
         if config.get("current-context"):
-            merged.current.append(_text(config["current-context"]))
+            merged.current.append(text(config["current-context"]))
     return merged
 
 
@@ -117,20 +115,20 @@ def _load(path: Path) -> Fields:
     try:
         config = yaml.safe_load(path.read_bytes())
     except OSError as error:
-        raise ClusterError(f"the kubeconfig {path} cannot be read: {error.strerror or 'unreadable'}; {_NEXT}") from None
+        raise ClusterError(f"the kubeconfig {path} cannot be read: {error.strerror or 'unreadable'}; {NEXT}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         at = f" (line {mark.line + 1})" if mark else ""
-        raise ClusterError(f"the kubeconfig {path} is not valid YAML{at}; correct it, or {_NEXT}") from None
+        raise ClusterError(f"the kubeconfig {path} is not valid YAML{at}; correct it, or {NEXT}") from None
     if config is not None and not isinstance(config, dict):
-        raise ClusterError(f"{path} is not a kubeconfig; {_NEXT}")
+        raise ClusterError(f"{path} is not a kubeconfig; {NEXT}")
     return config or {}
 
 
 def _section(config: Fields, section: str, path: Path) -> list[Fields]:
     entries = config.get(section) or []
-    if not isinstance(entries, list) or not all(isinstance(e, dict) and _text(e.get("name")) for e in entries):
-        raise ClusterError(f"{section} of the kubeconfig {path} is not a list of named entries; correct it, or {_NEXT}")
+    if not isinstance(entries, list) or not all(isinstance(e, dict) and text(e.get("name")) for e in entries):
+        raise ClusterError(f"{section} of the kubeconfig {path} is not a list of named entries; correct it, or {NEXT}")
     return entries
 
 
@@ -141,14 +139,14 @@ def _add(table: dict[str, Fields], entries: list[Fields], key: str, folder: Path
         fields = {name: value for name, value in kept if value not in (None, "")}
         for name in files:
             if name in fields:
-                fields[name] = str(folder / _text(fields[name]))
+                fields[name] = str(folder / text(fields[name]))
         plugin = fields.get("exec") if key == "user" else None
-        if isinstance(plugin, dict) and "/" in _text(plugin.get("command")):
+        if isinstance(plugin, dict) and "/" in text(plugin.get("command")):
             fields["exec"] = plugin | {"command": str(folder / plugin["command"])}
-        table.setdefault(_text(entry["name"]), fields)
+        table.setdefault(text(entry["name"]), fields)
 
 
-def _text(value: object) -> str:
+def text(value: object) -> str:
     """A name, which YAML may have taken for a number."""
     return "" if value is None else str(value)
 
@@ -177,8 +175,8 @@ def _there_are(names: Iterable[str]) -> str:
 
 def _check_base64(whose: str, fields: Fields) -> None:
     for key in _DATA:
-        if not _is_base64("".join(_text(fields.get(key)).split())):
-            raise ClusterError(f"{key} of {whose} in the kubeconfig is not base64; {_LOG_IN}")
+        if not _is_base64("".join(text(fields.get(key)).split())):
+            raise ClusterError(f"{key} of {whose} in the kubeconfig is not base64; {LOG_IN}")
 
 
 def _is_base64(text: str) -> bool:
@@ -187,122 +185,3 @@ def _is_base64(text: str) -> bool:
     except (binascii.Error, ValueError):
         return False
     return True
-
-
-def configure(choice: Choice) -> Any:
-    """The client's Configuration for a choice. Runs the exec plugin, if the user has one."""
-    user = _with_token(choice)
-    alone = {
-        "current-context": "alone",
-        "contexts": [{"name": "alone", "context": {"cluster": "alone", "user": "alone"}}],
-        "clusters": [{"name": "alone", "cluster": choice.cluster}],
-        "users": [{"name": "alone", "user": user}],
-    }
-    configuration = _kubernetes("client").Configuration()
-    try:
-        _kubernetes("config.kube_config").KubeConfigLoader(alone).load_and_set(configuration)
-    except _broken() as error:
-        raise ClusterError(f"the credentials of {choice.where} cannot be used: {_said(error)}; {_LOG_IN}") from None
-    if "auth-provider" in user and not configuration.auth_settings():
-        raise ClusterError(f"the auth-provider of {choice.where} gave no token; log in again, or use an exec plugin")
-    if "proxy-url" in choice.cluster:
-        # For kubectl NO_PROXY restricts the proxies of the environment only, and those never serve this machine.
-        configuration.no_proxy = None
-    elif _is_local(configuration.host):
-        configuration.proxy = None
-    _complete_proxy(configuration)
-    return configuration
-
-
-def _complete_proxy(configuration: Any) -> None:
-    """Scheme and password of the proxy's URL, which urllib3 does not take from there."""
-    if not configuration.proxy:
-        return
-    if "://" not in configuration.proxy:
-        configuration.proxy = f"http://{configuration.proxy}"
-    login, at, _ = urlsplit(configuration.proxy).netloc.rpartition("@")
-    if at:
-        make_headers = importlib.import_module("urllib3").make_headers
-        configuration.proxy_headers = make_headers(proxy_basic_auth=unquote(login))
-
-
-def in_cluster() -> Any:
-    """The client's Configuration for the service account of the pod this runs in."""
-    if not os.environ.get("KUBERNETES_SERVICE_HOST"):
-        raise not_found()
-    configuration = _kubernetes("client").Configuration()
-    try:
-        _kubernetes("config").load_incluster_config(client_configuration=configuration)
-    except _broken() as error:
-        raise ClusterError(
-            f"no kubeconfig found, and the pod's service account cannot be used: {_said(error)}; {_NEXT}"
-        ) from None
-    _complete_proxy(configuration)
-    return configuration
-
-
-def _with_token(choice: Choice) -> Fields:
-    """The user with what its token file or exec plugin gives; the loader would only log that a plugin failed."""
-    user = choice.user
-    if "tokenFile" in user:
-        try:
-            return user | {"token": Path(user["tokenFile"]).read_text(encoding="utf-8").strip()}
-        except (OSError, ValueError) as error:
-            raise ClusterError(f"the tokenFile of {choice.where} cannot be read: {_said(error)}; {_LOG_IN}") from None
-    if "exec" not in user or "token" in user:
-        return user
-    status = _run_plugin(user["exec"], choice)
-    given: Fields = {}
-    if status.get("token"):
-        given["token"] = status["token"]
-    if status.get("clientCertificateData") and status.get("clientKeyData"):
-        given["client-certificate-data"] = base64.b64encode(status["clientCertificateData"].encode()).decode()
-        given["client-key-data"] = base64.b64encode(status["clientKeyData"].encode()).decode()
-    if not given:
-        raise ClusterError(f"the exec plugin of {choice.where} gave neither token nor certificate; {_LOG_IN}")
-    return {name: value for name, value in user.items() if name != "exec"} | given
-
-
-def _run_plugin(plugin: Fields, choice: Choice) -> Fields:
-    node = _kubernetes("config.kube_config").ConfigNode
-    command = plugin.get("command") if isinstance(plugin, dict) else None
-    try:
-        run = _kubernetes("config.exec_provider").ExecProvider
-        status: Fields = run(node("exec", plugin), None, node("cluster", choice.cluster)).run()
-        status.get("token")
-    except FileNotFoundError:
-        hint = " ".join(_text(plugin.get("installHint")).split())[:200]
-        raise ClusterError(
-            f"the exec plugin {command} of {choice.where} is not installed; {hint or 'install it, then try again'}"
-        ) from None
-    except _broken() as error:
-        raise ClusterError(f"the exec plugin {command} of {choice.where} failed: {_said(error)}; {_LOG_IN}") from None
-    return status
-
-
-def _kubernetes(module: str) -> Any:
-    """A module of the client, which takes half a second to import and is typed in part only."""
-    return importlib.import_module(f"kubernetes.{module}")
-
-
-def _broken() -> tuple[type[Exception], ...]:
-    """What the client raises over credentials it cannot use."""
-    own = (_kubernetes("client").ApiException, _kubernetes("config").ConfigException)
-    oauth = importlib.import_module("oauthlib.oauth2").OAuth2Error
-    transport = importlib.import_module("urllib3.exceptions").HTTPError
-    return (*own, oauth, transport, OSError, ValueError, LookupError, TypeError, AttributeError)
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, (LookupError, TypeError, AttributeError)):
-        return "a field is missing or has the wrong type"
-    text = " ".join((getattr(error, "strerror", None) or str(error)).split())
-    return "".join(c for c in text if c.isprintable())[:200].rstrip(".")
-
-
-def _is_local(url: str) -> bool:
-    name = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"

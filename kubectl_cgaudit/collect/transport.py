@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.collect import wire
-from kubectl_cgaudit.collect.kubeconfig import Connection, Fields, choose, configure, in_cluster
+from kubectl_cgaudit.collect.credentials import configure, in_cluster
+from kubectl_cgaudit.collect.kubeconfig import Connection, Fields, choose
 from kubectl_cgaudit.errors import ClusterError, UsageError
 
 _READ_SECONDS = 60.0

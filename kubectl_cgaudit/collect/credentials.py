@@ -1,0 +1,131 @@
+"""The client's configuration for a choice of cluster and user: tokens, exec plugins, certificates, proxies."""
+
+import base64
+import importlib
+import ipaddress
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from kubectl_cgaudit.collect.kubeconfig import LOG_IN, NEXT, Choice, Fields, not_found, text
+from kubectl_cgaudit.errors import ClusterError
+
+
+def configure(choice: Choice) -> Any:
+    """The client's Configuration for a choice. Runs the exec plugin, if the user has one."""
+    user = _with_token(choice)
+    alone = {
+        "current-context": "alone",
+        "contexts": [{"name": "alone", "context": {"cluster": "alone", "user": "alone"}}],
+        "clusters": [{"name": "alone", "cluster": choice.cluster}],
+        "users": [{"name": "alone", "user": user}],
+    }
+    configuration = _kubernetes("client").Configuration()
+    try:
+        _kubernetes("config.kube_config").KubeConfigLoader(alone).load_and_set(configuration)
+    except _broken() as error:
+        raise ClusterError(f"the credentials of {choice.where} cannot be used: {_said(error)}; {LOG_IN}") from None
+    if "auth-provider" in user and not configuration.auth_settings():
+        raise ClusterError(f"the auth-provider of {choice.where} gave no token; log in again, or use an exec plugin")
+    if "proxy-url" in choice.cluster:
+        # For kubectl NO_PROXY restricts the proxies of the environment only, and those never serve this machine.
+        configuration.no_proxy = None
+    elif _is_local(configuration.host):
+        configuration.proxy = None
+    _complete_proxy(configuration)
+    return configuration
+
+
+def _complete_proxy(configuration: Any) -> None:
+    """Scheme and password of the proxy's URL, which urllib3 does not take from there."""
+    if not configuration.proxy:
+        return
+    if "://" not in configuration.proxy:
+        configuration.proxy = f"http://{configuration.proxy}"
+    login, at, _ = urlsplit(configuration.proxy).netloc.rpartition("@")
+    if at:
+        make_headers = importlib.import_module("urllib3").make_headers
+        configuration.proxy_headers = make_headers(proxy_basic_auth=unquote(login))
+
+
+def in_cluster() -> Any:
+    """The client's Configuration for the service account of the pod this runs in."""
+    if not os.environ.get("KUBERNETES_SERVICE_HOST"):
+        raise not_found()
+    configuration = _kubernetes("client").Configuration()
+    try:
+        _kubernetes("config").load_incluster_config(client_configuration=configuration)
+    except _broken() as error:
+        raise ClusterError(
+            f"no kubeconfig found, and the pod's service account cannot be used: {_said(error)}; {NEXT}"
+        ) from None
+    _complete_proxy(configuration)
+    return configuration
+
+
+def _with_token(choice: Choice) -> Fields:
+    """The user with what its token file or exec plugin gives; the loader would only log that a plugin failed."""
+    user = choice.user
+    if "tokenFile" in user:
+        try:
+            return user | {"token": Path(user["tokenFile"]).read_text(encoding="utf-8").strip()}
+        except (OSError, ValueError) as error:
+            raise ClusterError(f"the tokenFile of {choice.where} cannot be read: {_said(error)}; {LOG_IN}") from None
+    if "exec" not in user or "token" in user:
+        return user
+    status = _run_plugin(user["exec"], choice)
+    given: Fields = {}
+    if status.get("token"):
+        given["token"] = status["token"]
+    if status.get("clientCertificateData") and status.get("clientKeyData"):
+        given["client-certificate-data"] = base64.b64encode(status["clientCertificateData"].encode()).decode()
+        given["client-key-data"] = base64.b64encode(status["clientKeyData"].encode()).decode()
+    if not given:
+        raise ClusterError(f"the exec plugin of {choice.where} gave neither token nor certificate; {LOG_IN}")
+    return {name: value for name, value in user.items() if name != "exec"} | given
+
+
+def _run_plugin(plugin: Fields, choice: Choice) -> Fields:
+    node = _kubernetes("config.kube_config").ConfigNode
+    command = plugin.get("command") if isinstance(plugin, dict) else None
+    try:
+        run = _kubernetes("config.exec_provider").ExecProvider
+        status: Fields = run(node("exec", plugin), None, node("cluster", choice.cluster)).run()
+        status.get("token")
+    except FileNotFoundError:
+        hint = " ".join(text(plugin.get("installHint")).split())[:200]
+        raise ClusterError(
+            f"the exec plugin {command} of {choice.where} is not installed; {hint or 'install it, then try again'}"
+        ) from None
+    except _broken() as error:
+        raise ClusterError(f"the exec plugin {command} of {choice.where} failed: {_said(error)}; {LOG_IN}") from None
+    return status
+
+
+def _kubernetes(module: str) -> Any:
+    """A module of the client, which takes half a second to import and is typed in part only."""
+    return importlib.import_module(f"kubernetes.{module}")
+
+
+def _broken() -> tuple[type[Exception], ...]:
+    """What the client raises over credentials it cannot use."""
+    own = (_kubernetes("client").ApiException, _kubernetes("config").ConfigException)
+    oauth = importlib.import_module("oauthlib.oauth2").OAuth2Error
+    transport = importlib.import_module("urllib3.exceptions").HTTPError
+    return (*own, oauth, transport, OSError, ValueError, LookupError, TypeError, AttributeError)
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, (LookupError, TypeError, AttributeError)):
+        return "a field is missing or has the wrong type"
+    words = " ".join((getattr(error, "strerror", None) or str(error)).split())
+    return "".join(c for c in words if c.isprintable())[:200].rstrip(".")
+
+
+def _is_local(url: str) -> bool:
+    name = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
