@@ -163,7 +163,7 @@ def collect(chosen: Source, progress: Callable[[str], None]) -> Cluster:
     if chosen.files:
         from kubectl_cgaudit.collect import files
 
-        return _with_saved(files.read(chosen.files, selects, words), chosen)
+        return _with_saved(files.read(chosen.files, selects, words, progress), chosen)
     from kubectl_cgaudit.collect import live
 
     connection = live.Connection(

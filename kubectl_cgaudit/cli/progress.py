@@ -3,6 +3,8 @@
 import sys
 import time
 
+from kubectl_cgaudit.report.escape import visible
+
 _PATIENCE = 2.0
 _PACE = 0.2
 
@@ -20,7 +22,7 @@ class Progress:
         now = time.monotonic()
         if self._watched and now - self._began > _PATIENCE and now - self._shown > _PACE:
             self._shown = now
-            sys.stderr.write(f"\r\x1b[Kreading {text}")
+            sys.stderr.write(f"\r\x1b[Kreading {visible(text)}")
             sys.stderr.flush()
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ import gzip
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from kubectl_cgaudit.errors import InputError
 _SAVE = "save it with: kubectl get nodes,pods -A -o json"
 _GZIP = b"\x1f\x8b"
 _DEEPEST = 100
+_PROGRESS_STEP = 1000
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
 
@@ -31,14 +32,16 @@ class _ItemKind(msgspec.Struct):
     kind: str = ""
 
 
-def read(paths: tuple[str, ...], selects: Selects, filter_text: str) -> Cluster:
+def read(
+    paths: tuple[str, ...], selects: Selects, filter_text: str, progress: Callable[[str], None] = lambda _: None
+) -> Cluster:
     """Read all files together. Raises InputError when one cannot be read, or none holds a Node."""
     assembly = Assembly(selects, filter_text)
     for path in paths:
         source = "standard input" if path == "-" else path
         data = _bytes(path, source)
         if data.lstrip()[:1] in (b"{", b"["):
-            _add_json(data, source, assembly)
+            _add_json(data, source, assembly, progress)
         else:
             _add_yaml(data, source, assembly)
     cluster = assembly.cluster(", ".join("standard input" if path == "-" else Path(path).name for path in paths))
@@ -112,7 +115,7 @@ def _decode_json(raw: Any, type_: type[Any]) -> Any:
     return msgspec.json.decode(raw, type=type_)
 
 
-def _add_json(data: bytes, source: str, assembly: Assembly) -> None:
+def _add_json(data: bytes, source: str, assembly: Assembly, progress: Callable[[str], None]) -> None:
     for document, whole in _documents(data, source):
         if not whole.kind:
             raise InputError(f"{source} holds no Kubernetes object (there is no kind in it); {_SAVE}")
@@ -120,7 +123,9 @@ def _add_json(data: bytes, source: str, assembly: Assembly) -> None:
             assembly.add(whole.kind, document, _decode_json, source)
             continue
         listed = whole.kind.removesuffix("List")
-        for item in whole.items:
+        for number, item in enumerate(whole.items):
+            if number % _PROGRESS_STEP == 0:
+                progress(f"{source}: {number} of {len(whole.items)} objects")
             assembly.add(_item_kind(item, listed), item, _decode_json, source)
 
 
