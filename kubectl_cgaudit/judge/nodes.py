@@ -2,7 +2,7 @@
 
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC
-from kubectl_cgaudit.detect.runtime import Runtime
+from kubectl_cgaudit.detect.runtime import ALWAYS, Runtime
 from kubectl_cgaudit.detect.state import Setup, State, default_root_value
 from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit, NodeCase, NodeMoment
 from kubectl_cgaudit.judge.compare import Comparison
@@ -58,9 +58,11 @@ def _moment(tree: NodeTree, setup: Setup) -> NodeMoment:
 def _runtime(state: State, handler: str, runtime: Runtime) -> str:
     """What a handler runs; of one that is only known not to be quadratic, just that."""
     about = f"runtime:{handler}"
+    if runtime.version is not None or runtime.name in ALWAYS:
+        return str(runtime)
+    # A name that only the handler's own name tells is not evidence.
     only_not = any(piece.about == about and piece.value == NOT_QUADRATIC for piece in state.evidence)
-    likely = state.basis_of(about).confidence == "likely"
-    return NOT_QUADRATIC if only_not and likely and runtime.version is None else str(runtime)
+    return NOT_QUADRATIC if only_not and state.basis_of(about).confidence == "likely" else runtime.formula
 
 
 def _known(state: State, handlers: tuple[str, ...]) -> dict[str, Known]:
