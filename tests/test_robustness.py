@@ -125,3 +125,25 @@ def test_a_reserve_is_only_proposed_where_it_exists_and_is_affordable(kubelet: s
     assert ("enforce" in finding.remedy) is (key is not None)
     if key:
         assert key in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("rules", "spec", "when"),
+    [
+        ("- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.1.5}}", {}, ""),
+        ("- {cgroup: v1, runtimes: {default: runc 1.1.5}}", {}, "if the cgroup driver is systemd"),
+        ("- {cgroup: v1, driver: systemd, runtimes: {default: linear}}", {}, "if the runtime is runc"),
+        (
+            "- {cgroup: v1, driver: systemd, runtimes: {default: linear, runc-old: linear}}",
+            {"runtimeClassName": "runc-old"},
+            "if the runtime is runc",
+        ),
+    ],
+)
+def test_301_names_what_it_takes_for_granted(rules: str, spec: dict[str, str], when: str) -> None:
+    objects = cluster(node(kubelet="v1.32.9"), pod("p", container("c", "50m", "77m"), **spec))
+    result = audited(objects, rules, "runtime")
+    (finding,) = of_rule(result, "CGA301").values()
+    assert finding.when == when
+    assert result.workloads[0].effects[0] == ("unknown" if when else "stops")
+    assert ("will have a container" in result.verdict.sentence) is (when == "")

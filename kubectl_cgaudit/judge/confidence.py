@@ -24,7 +24,7 @@ def of_handlers(state: State, handlers: Iterable[str]) -> Confidence:
 def taken_for_granted(state: State, used: str) -> list[str]:
     """What a failing start rests on and nobody said: that the runtime is runc, and the driver systemd."""
     runtime = state.runtime(used)
-    taken = [] if runtime and runtime.name else ["the runtime is runc"]
+    taken = [] if runtime and runtime.version else ["the runtime is runc"]
     if state.basis_of("driver").confidence == "hint":
         taken.append("the cgroup driver is systemd")
     return taken
