@@ -390,7 +390,7 @@ def test_ctrl_c_leaves_no_traceback() -> None:
     running = subprocess.Popen(
         command("-f", "-"), stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    time.sleep(1.5)
+    time.sleep(3)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=20)
     assert (running.returncode, out, err) == (130, "", "\nerror: interrupted; nothing was written\n")
