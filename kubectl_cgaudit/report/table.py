@@ -9,13 +9,13 @@ from tabulate import tabulate
 
 from kubectl_cgaudit.judge.audit import EFFECTS, Audit, Coverage, Finding, NodeAudit, NodeCase, WorkloadAudit
 from kubectl_cgaudit.judge.condition import condition
+from kubectl_cgaudit.report import content
 from kubectl_cgaudit.report.escape import shorten, visible
 from kubectl_cgaudit.report.words import (
     KIND_LETTERS,
     against_system,
     arrow,
     counted,
-    inside_pod,
     named,
     nominal,
     number,
@@ -198,8 +198,14 @@ def _row(workload: WorkloadAudit) -> list[str]:
         _pods(workload),
         shorten(_effect(workload), 16),
         against_system(workload),
-        visible(inside_pod(workload.inside_pod)),
+        visible(_inside(workload)),
     ]
+
+
+def _inside(workload: WorkloadAudit) -> str:
+    """The container that loses most of its pod's CPU; nothing where none does."""
+    said = content.inside(workload)
+    return "" if said in ("0%", "?") else said
 
 
 def middle(text: str, most: int) -> str:
@@ -211,11 +217,15 @@ def middle(text: str, most: int) -> str:
 
 
 def _narrow(rows: list[list[str]], headers: Sequence[str]) -> list[list[str]]:
-    """The rows with their last column cut to what the others leave of the width."""
-    others = [max([len(header), *(len(row[column]) for row in rows)]) for column, header in enumerate(headers[:-1])]
-    # tabulate puts two blanks between columns, and two more before a header.
-    left = _WIDTH - sum(others) - 4 * len(others)
-    return [[*row[:-1], middle(row[-1], max(left, len(headers[-1])))] for row in rows]
+    """The rows with their last column cut to what the others leave of the width: names give way, numbers do not."""
+    others = _table([*headers[:-1], ""], [[*row[:-1], "x"] for row in rows], right=(1,)).splitlines()
+    left = max(_WIDTH - max((len(line) for line in others[1:]), default=0) + 1, len(headers[-1]))
+    return [[*row[:-1], _fitted(row[-1], left)] for row in rows]
+
+
+def _fitted(text: str, most: int) -> str:
+    name, _, numbers = text.rpartition(" ")
+    return text if len(text) <= most else f"{shorten(name, max(most - len(numbers) - 1, 2))} {numbers}"
 
 
 def _wide_row(workload: WorkloadAudit) -> list[str]:
@@ -229,7 +239,7 @@ def _wide_row(workload: WorkloadAudit) -> list[str]:
         against_system(workload),
         visible(worst),
         arrow(percent(share.before), percent(share.after)) if share else "?",
-        visible(inside_pod(workload.inside_pod)),
+        visible(_inside(workload)),
         visible("; ".join(f"{change.container}: {nominal(change)}" for change in workload.nominal)),
     ]
 
