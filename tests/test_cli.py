@@ -16,7 +16,7 @@ import yaml
 
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.report import schema
-from tests.support import GOLDEN, RECORDED_FLAGS, STATES, container, node, pod
+from tests.support import GOLDEN, RECORDED_FLAGS, container, node, pod
 
 
 def listed(*objects: dict[str, object]) -> str:
@@ -451,10 +451,6 @@ def test_reports_are_current() -> None:
         path = reports / f"recorded-cluster.{'md' if name == 'markdown' else name}"
         made = subprocess.run(command(*RECORDED_FLAGS, "-o", name), capture_output=True, check=True).stdout
         assert made == path.read_bytes(), "run `make reports`"
-
-
-def test_the_states_of_the_recorded_cluster_fit_it() -> None:
-    assert STATES.is_file()
 
 
 KUBELETS = [*RECORDED_FLAGS[:-2], f"--kubelet=files:{GOLDEN}"]

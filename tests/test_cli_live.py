@@ -88,9 +88,7 @@ def test_an_account_that_may_only_list_nodes_and_pods_gets_its_audit(
     with replay(cassette):
         assert run(["--kubeconfig", kubeconfig(tmp_path / "config"), "-o", "json"]) == 0
     data = output(capsys)
-    assert data["coverage"]["workload_names" if "workload_names" in data["coverage"] else "workloadNames"][
-        "Deployment"
-    ] == ("derived from the pod-template-hash")
+    assert data["coverage"]["workloadNames"]["Deployment"] == "derived from the pod-template-hash"
     assert "shop/checkout" in {f"{each['namespace']}/{each['name']}" for each in data["workloads"]}
 
 

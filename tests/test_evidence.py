@@ -459,6 +459,14 @@ def test_a_pod_in_resize_is_not_measured() -> None:
     assert {each.pod for each in verify(msgspec.structs.replace(objects, pods=pods), ()).differences} == {"p4"}
 
 
+def test_a_pod_of_the_same_name_in_resize_hides_no_difference() -> None:
+    objects = half_restarted()
+    twin = msgspec.structs.replace(next(p for p in objects.pods if p.name == "p3"), namespace="other", resizing=True)
+    moved = msgspec.structs.replace(twin, uid="twin", containers=())
+    result = verify(msgspec.structs.replace(objects, pods=(*objects.pods, moved)), ())
+    assert {"p3", "p4"} <= {each.pod for each in result.differences}
+
+
 def test_verify_names_what_it_could_not_compare() -> None:
     objects = half_restarted()
     assert objects.kubelets is not None

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from kubectl_cgaudit.cgroups.version import KubeletVersion
-from kubectl_cgaudit.collect.model import Cluster, Node, Pod
+from kubectl_cgaudit.collect.model import Cluster, Node
 from kubectl_cgaudit.detect import catalogue, features, measured, readback, reading, warning
 from kubectl_cgaudit.detect.evidence import Evidence
+from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.measured import ContainerFormula
 from kubectl_cgaudit.detect.state import CgroupVersion
-
-PlacedPod = tuple[Pod, str]
 
 
 def evidence(node: Node, placed: Sequence[PlacedPod], cluster: Cluster) -> Iterator[Evidence]:

@@ -23,16 +23,15 @@ from kubectl_cgaudit.cgroups.weights import (
     milli_to_shares,
     quadratic,
 )
-from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig, Pod
+from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig
 from kubectl_cgaudit.detect.evidence import Evidence
+from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion
 
 _CADVISOR = "kubelet /metrics/cadvisor"
 _CONFIGZ = "kubelet /configz"
 _SYSTEM_KEYS = {"system-reserved", "system-reserved-compressible"}
 _KUBE_KEYS = {"kube-reserved", "kube-reserved-compressible"}
-
-PlacedPod = tuple[Pod, str]
 
 
 class ContainerFormula(Struct, frozen=True):

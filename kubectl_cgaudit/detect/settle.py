@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.collect.model import Cluster, Node
 from kubectl_cgaudit.detect import gather, reading, runtime, states
 from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC, Confidence, Evidence
-from kubectl_cgaudit.detect.gather import PlacedPod
+from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.measured import ContainerFormula
 from kubectl_cgaudit.detect.runtime import Runtime, of_handler
 from kubectl_cgaudit.detect.state import Basis, Leftover, State
@@ -26,20 +26,23 @@ _RUNTIME = "runtime:"
 
 def settle(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]) -> State:
     """The state of a node. Raises UsageError when the states file does not fit it."""
-    pieces = tuple(gather.evidence(node, placed, cluster))
-    first = ladder(node, rules, pieces)
-    pieces += tuple(gather.measurement(node, placed, cluster, first.cgroup))
+    pieces = _pieces(node, placed, cluster, rules)
     state = ladder(node, rules, pieces)
     return replace(state, leftovers=_leftovers(state, gather.containers(node, placed, cluster, state.cgroup)))
 
 
 def settle_as_told(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]) -> State:
     """The state of a node where the states file has the last word: what `verify` holds the measurement against."""
-    pieces = tuple(gather.evidence(node, placed, cluster))
-    first = ladder(node, rules, pieces)
-    pieces += tuple(gather.measurement(node, placed, cluster, first.cgroup))
+    pieces = _pieces(node, placed, cluster, rules)
     state = _fold(_fold(reading.defaults(node), pieces, "likely"), pieces, "certain")
     return replace(states.apply(rules, node, state), evidence=pieces)
+
+
+def _pieces(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]) -> tuple[Evidence, ...]:
+    """All evidence of a node. What measured weights mean depends on the cgroup version that all else says."""
+    pieces = tuple(gather.evidence(node, placed, cluster))
+    known = ladder(node, rules, pieces).cgroup
+    return pieces + tuple(gather.measurement(node, placed, cluster, known))
 
 
 def ladder(node: Node, rules: tuple[Rule, ...], pieces: tuple[Evidence, ...]) -> State:

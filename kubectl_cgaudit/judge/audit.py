@@ -15,8 +15,6 @@ Effect = Literal["stops", "loses", "unknown", "moves", "gains", "nominal", "none
 EFFECTS: tuple[Effect, ...] = ("stops", "loses", "unknown", "moves", "gains", "nominal", "none")
 SubjectKind = Literal["audit", "node", "workload"]
 
-Fraction = Annotated[float | None, Meta(description="0..1; null where it cannot be said")]
-Ratio = Annotated[float | None, Meta(description="null where it cannot be said")]
 When = Annotated[str, Meta(description="what the case assumes of an open question; empty if nothing is open")]
 
 

@@ -1,17 +1,16 @@
 """Each node's cgroup tree before and after the migration, under every answer to what is not known of it."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 from msgspec import Struct
 
 from kubectl_cgaudit.collect.model import Cluster, Node, Pod
-from kubectl_cgaudit.detect.handlers import handler
+from kubectl_cgaudit.detect.handlers import PlacedPod, placed_pods
 from kubectl_cgaudit.detect.settle import settle
 from kubectl_cgaudit.detect.state import Setup, State, setups
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.judge.scenario import Scenario, after
-from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PlacedPod, PodTree, predict
+from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PodTree, predict
 
 
 class Case(Struct, frozen=True):
@@ -54,10 +53,7 @@ class PodCase(Struct, frozen=True):
 
 def compare(cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario) -> tuple[Comparison, ...]:
     """Compare every Linux node. Raises UsageError when a states or target file does not fit a node."""
-    placed: dict[str, list[PlacedPod]] = defaultdict(list)
-    for pod in cluster.pods:
-        if pod.node and not pod.finished:
-            placed[pod.node].append((pod, handler(pod, cluster)))
+    placed = placed_pods(cluster)
     return tuple(
         _compare_node(node, placed.get(node.name, []), cluster, rules, scenario)
         for node in cluster.nodes

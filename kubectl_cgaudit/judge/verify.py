@@ -1,17 +1,16 @@
 """Predicted against measured: every cgroup of the nodes whose kubelets answered."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers, Node
 from kubectl_cgaudit.detect import measured
-from kubectl_cgaudit.detect.handlers import handler
+from kubectl_cgaudit.detect.handlers import PlacedPod, placed_pods
 from kubectl_cgaudit.detect.settle import settle_as_told
 from kubectl_cgaudit.detect.state import CgroupVersion, setups
 from kubectl_cgaudit.detect.states import Rule
-from kubectl_cgaudit.predict.tree import Cgroup, PlacedPod, predict
+from kubectl_cgaudit.predict.tree import Cgroup, predict
 
 
 class Difference(Struct, frozen=True, rename="camel"):
@@ -45,20 +44,18 @@ class Verification(Struct, frozen=True, rename="camel"):
 
 def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
     """Compare all nodes. Raises UsageError when the states file does not fit one of them."""
-    placed: dict[str, list[PlacedPod]] = defaultdict(list)
-    for pod in cluster.pods:
-        if pod.node and not pod.finished:
-            placed[pod.node].append((pod, handler(pod, cluster)))
+    placed = placed_pods(cluster)
     nodes, compared, unmeasured = [], 0, 0
     differences: list[Difference] = []
     for node in cluster.nodes:
         answers = (cluster.kubelets or {}).get(node.name)
-        if node.kind != "linux" or answers is None or not answers.shares or answers.stats_from_spec is not False:
+        if node.kind != "linux" or answers is None or not measured.usable(answers):
             continue
         nodes.append(node.name)
-        resizing = {pod.name for pod, _ in placed[node.name] if pod.resizing}
-        for same in _predicted(node, placed[node.name], cluster, rules):
-            found = None if same[0].pod in resizing else _shown(answers, same[0])
+        here = placed.get(node.name, [])
+        resizing = {(pod.namespace, pod.name) for pod, _ in here if pod.resizing}
+        for same in _predicted(node, here, cluster, rules):
+            found = None if (same[0].namespace, same[0].pod) in resizing else _shown(answers, same[0])
             if found is None:
                 unmeasured += same[0].path is not None and same[0].level != "root"
                 continue

@@ -6,7 +6,6 @@ from itertools import chain
 from typing import Literal
 
 from kubectl_cgaudit.cgroups.version import refuses_v1
-from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT
 from kubectl_cgaudit.collect.model import Cluster, Owner, Pod
 from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.detect.handlers import handler
@@ -101,14 +100,13 @@ def _change(case: PodCase, before: Cgroup, after: Cgroup) -> CaseChange:
 
 
 def _moment(case: PodCase, cgroup: Cgroup, pod: Cgroup, *, after: bool) -> Moment:
-    default = DEFAULT_SHARES if cgroup.version == "v1" else DEFAULT_WEIGHT
     in_pod = None
     if cgroup.level == "container" and cgroup.share is not None and pod.share:
         in_pod = cgroup.share / pod.share
     return Moment(
         version=cgroup.version,
         value=cgroup.value,
-        nominal_ratio=None if cgroup.value is None else _rounded(cgroup.value / default),
+        nominal_ratio=_rounded(cgroup.nominal_ratio),
         share=_rounded(cgroup.share),
         against_system=_rounded(case.against_system(cgroup, after=after)),
         in_pod=_rounded(in_pod),

@@ -11,15 +11,14 @@ from msgspec import Struct
 
 from kubectl_cgaudit.cgroups import paths
 from kubectl_cgaudit.cgroups.pods import container_shares, pod_request, pod_shares
-from kubectl_cgaudit.cgroups.weights import MIN_SHARES, milli_to_shares, weight_of
+from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_SHARES, milli_to_shares, weight_of
 from kubectl_cgaudit.collect.model import Container, Node, Pod, Qos
+from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup
 from kubectl_cgaudit.predict.quota import container_quota, pod_quota
 
 QOS_CLASSES: tuple[Qos, ...] = ("Guaranteed", "Burstable", "BestEffort")
 Level = Literal["root", "kubepods", "qos", "pod", "container"]
-PlacedPod = tuple[Pod, str]
-"""A pod with the runtime handler it uses."""
 
 
 class Cgroup(Struct, frozen=True):
@@ -46,6 +45,12 @@ class Cgroup(Struct, frozen=True):
     def value(self) -> int | None:
         """What competes with the siblings: shares on v1, weight on v2."""
         return self.shares if self.version == "v1" else self.weight
+
+    @property
+    def nominal_ratio(self) -> float | None:
+        """The value over its version's default: shares/1024 on v1, weight/100 on v2."""
+        default = DEFAULT_SHARES if self.version == "v1" else DEFAULT_WEIGHT
+        return self.value / default if self.value is not None else None
 
 
 class PodTree(Struct, frozen=True):

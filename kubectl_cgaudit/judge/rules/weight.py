@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator
 
 from kubectl_cgaudit.cgroups.pods import pod_request
-from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_SHARES, quadratic
+from kubectl_cgaudit.cgroups.weights import MIN_SHARES, quadratic
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rules.catalogue import BESTEFFORT_GAIN, CROSSES_DEFAULT, NOT_DIVISIBLE, SAME_WEIGHT, Rule
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, percent, pod_hits, ratio, steps
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree
@@ -33,19 +34,13 @@ def _each_cgroup(context: Context, rule: Rule, judge: Judge, *, pods: bool) -> I
     return by_workload(rule, hits(), _ALWAYS_LOW)
 
 
-def nominal_ratio(cgroup: Cgroup) -> float | None:
-    """A cgroup's value over its version's default."""
-    default = DEFAULT_SHARES if cgroup.version == "v1" else DEFAULT_WEIGHT
-    return cgroup.value / default if cgroup.value is not None else None
-
-
 def crossings(context: Context) -> Iterator[Finding]:
     """CGA203, one finding a workload."""
     return _each_cgroup(context, CROSSES_DEFAULT, _crossing, pods=False)
 
 
 def _crossing(pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
-    was, will = nominal_ratio(before), nominal_ratio(after)
+    was, will = before.nominal_ratio, after.nominal_ratio
     if was is None or will is None or container is None or (was >= 1) == (will >= 1):
         return None
     seen = (
@@ -123,11 +118,12 @@ def _indivisible(pod: Pod, container: Container | None, before: Cgroup, after: C
 def besteffort(context: Context) -> Iterator[Finding]:
     """CGA207, one finding a node with BestEffort pods and others."""
     for comparison in context.comparisons:
-        found = [hit for case in comparison.cases if (hit := _besteffort(comparison, case.before, case.after))]
+        looks = [(case.when, _besteffort(comparison, case.before, case.after)) for case in comparison.cases]
+        found = [(when, look) for when, look in looks if look is not None]
         if not found:
             continue
-        gain, seen = max(found)
-        when = "" if len(found) == len(comparison.cases) else "if cgroup v1"
+        gain, seen = max(look for _, look in found)
+        when = condition([when for when, _ in found], [when for when, _ in looks])
         remedy = (
             "Give pods that must not crowd others out a request anyway, or keep BestEffort pods off nodes that run full; "
             "a request of 29m and more weighs twice a BestEffort pod."
