@@ -1,6 +1,13 @@
 import re
+from functools import cache
+from pathlib import Path
 
+import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import (
@@ -25,6 +32,7 @@ from kubectl_cgaudit.judge.audit import (
     WorkloadAudit,
 )
 from kubectl_cgaudit.report.content import (
+    FORMULAS,
     coverage_facts,
     effect_words,
     inside,
@@ -34,7 +42,10 @@ from kubectl_cgaudit.report.content import (
     share,
     sureness,
 )
-from kubectl_cgaudit.report.markdown import render
+from kubectl_cgaudit.report.cuts import IN_FULL
+from kubectl_cgaudit.report.escape import visible
+from kubectl_cgaudit.report.links import HOMEPAGE, finding_page
+from kubectl_cgaudit.report.markdown import MOST, START, render
 from tests.support import audited, recorded_audit, recorded_blind
 
 HOSTILE = (
@@ -54,6 +65,10 @@ HOSTILE = (
     "x" * 10_000,
 )
 ROW = re.compile(r"(?<!\\)(?:\\\\)*\|")
+ROOT = Path(__file__).parent.parent
+CLOSED = {"severity", "effects", "confidence", "version", "cgroup", "beforeUnit", "afterUnit", "qos", "kind"}
+CASES = re.compile("cgroup v[12]")
+OUR_CODE = {*(formula for _, formula, _ in FORMULAS), *re.findall("`([^`]+)`", IN_FULL), "this"}
 _VERDICT = "1 of 2 workloads loses."
 
 
@@ -158,6 +173,46 @@ def _unchanged(name: str) -> WorkloadAudit:
     return WorkloadAudit("Deployment", name, "two", (), "assumed", 1, 0, change, change, change, None, (), (pod,))
 
 
+@cache
+def large() -> Audit:
+    """5,000 nodes, and 30,000 workloads with 150,000 pods, each unlike the others in some way."""
+    small = hand_made()
+    (node,), (losing, same) = small.nodes, small.workloads
+    nodes = tuple(
+        replace(node, name=f"node-{i:04}", kernel=f"6.1.{i % 7}", allocatable_milli=1000 * (1 + i % 16))
+        for i in range(5000)
+    )
+    kinds = [
+        losing,
+        replace(losing, effects=("moves", "nominal")),
+        replace(losing, effects=("nominal",)),
+        same,
+        replace(losing, effects=("unknown",)),
+    ]
+    workloads = []
+    for i in range(30_000):
+        kind = kinds[i * len(kinds) // 30_000]
+        name = f"service-{i:05}"
+        change = Change(f"{name}-0", None, "node-0000", "", 1.25, 0.5, -0.6)
+        inside_ = replace(change, container="web", before=0.9, after=0.81, change=-0.1)
+        pods = tuple(replace(kind.pods[0], name=f"{name}-{n}", node=f"node-{(i + n) % 5000:04}") for n in range(5))
+        workloads.append(
+            replace(kind, namespace=f"team-{i % 40}", name=name, pods=pods, pod_count=5, inside_pod=inside_)
+        )
+    finding = small.findings[0]
+    findings = [
+        replace(
+            finding,
+            rule=f"CGA20{1 + i % 7}",
+            subject=Subject("workload", each.name, each.namespace, "Deployment"),
+            seen=f"Pod {each.title}-0 on node-0000: 1.29 times the CPU of system.slice now, 0.492 times after (-62%).",
+            remedy=f"To keep the ratio of now on node-{i:04} give system.slice weight 39.",
+        )
+        for i, each in enumerate(workloads[:15_000])
+    ]
+    return replace(small, nodes=nodes, workloads=tuple(workloads), findings=tuple(findings))
+
+
 def tables(text: str) -> list[list[str]]:
     """Each table's lines."""
     found: list[list[str]] = [[]]
@@ -178,17 +233,20 @@ def test_recorded_cluster() -> None:
     audit = recorded_audit()
     text = render(audit)
     lines = text.splitlines()
-    assert lines[:3] == [
+    assert lines[:5] == [
         "# CPU priority audit: now → v2+runtime",
         "",
         f"**{audit.verdict.sentence}**",
+        "",
+        "## Key facts",
     ]
     assert [line for line in lines if line.startswith("## ")] == [
-        "## Next steps",
         "## Key facts",
+        "## Next steps",
         "## How sure",
         "## Nodes",
-        "## Workloads",
+        "## Workloads that change",
+        "## CPU that moves inside pods",
         "## Findings",
         "## Method",
         "## Assumptions and thresholds",
@@ -198,40 +256,87 @@ def test_recorded_cluster() -> None:
     assert "| **Coverage** | complete |" in lines
     assert "| **Pods audited** | 27 of 29 read (1 finished, 1 without a node) |" in lines
     assert "- Pods without a node, not predicted: platform/waiting-for-gpu" in lines
-    assert "| worker-c | v1 → v2 | 3788 : 1024 → 145 : 100 | 3.7 : 1 → 1.45 : 1 | 79% → 59% | 21% → 41% |" in lines
+    worst, *_ = tables(section(text, "Nodes"))[0][2:]
+    assert worst == (
+        "| worker-c | assumed | v1 → v2 | 3788 : 1024 → 145 : 100 | 3.7 : 1 → 1.45 : 1 | 79% → 59% | 21% → 41% |"
+    )
     assert "`systemctl set-property system.slice CPUWeight=39`" in text
-    assert "INCOMPLETE" not in text
+    assert not re.search("INCOMPLETE|Shortened|Left out|…", text)
+    assert len(text) < MOST
 
 
-def test_recorded_workloads_once_each_in_the_audits_order() -> None:
+def test_recorded_workloads_that_change_in_the_audits_order() -> None:
     audit = recorded_audit()
-    (table,) = tables(section(render(audit), "Workloads"))
+    found = section(render(audit), "Workloads that change")
+    (table,) = tables(found)
     titles = [line.split(" | ")[0].removeprefix("| ") for line in table[2:]]
-    assert titles == [workload.title for workload in audit.workloads]
-    assert len(titles) == 15
-    checkout = next(line for line in table if "shop/checkout" in line)
-    assert checkout == (
-        "| shop/checkout | Deployment | 3 | **loses against system processes; also: CPU moves inside its pod, the number in "
-        "cpu.weight changes** | assumed | -62%..0% | 27% → 20% | app -6.0% | "
-        "app: weight 39..100 → weight 100 (0.39..1 → 1 x default)<br>"
-        "istio-proxy: weight 4..17 → weight 17 (0.04..0.17 → 0.17 x default)<br>"
-        "app: shares 1024 → weight 100 (1 x default)<br>istio-proxy: shares 102 → weight 17 (0.0996 → 0.17 x default) |"
+    assert titles == [workload.title for workload in audit.workloads[:12]]
+    assert table[2] == (
+        "| shop/checkout | Deployment | 3 | **loses against system processes**; also: CPU moves inside its pod, the number in "
+        "cpu.weight changes | assumed | -62%..0% | 27% → 20% |"
+    )
+    assert "\nNot listed: 3 of 15 workloads in which nothing changes beyond the thresholds.\n" in found
+
+
+def test_recorded_pods_in_which_cpu_moves() -> None:
+    (table,) = tables(section(render(recorded_audit()), "CPU that moves inside pods"))
+    assert [line.split(" | ")[0].removeprefix("| ") for line in table[2:]] == [
+        "shop/payments",
+        "platform/node-exporter",
+        "edge/canary-gateway",
+        "edge/legacy-gateway",
+        "shop/checkout",
+    ]
+    assert table[-1] == (
+        "| shop/checkout | Deployment | checkout-d5491e7e7-22276 on worker-c | app 91% → 85% (-6.0%); "
+        "istio-proxy 9.1% → 15% (+60%) | app shares 1024 → weight 100; istio-proxy shares 102 → weight 17 |"
     )
 
 
 def test_recorded_containers() -> None:
     (table,) = tables(section(render(recorded_audit()), "Every container"))
     assert (
-        "| shop/checkout-d5491e7e7-22276 | app (app) | worker-c | shares 1024 (1 x) → weight 100 (1 x) "
+        "| shop/checkout | checkout-d5491e7e7-22276 on worker-c | app (app) | shares 1024 (1 x) → weight 100 (1 x) "
         "| 25% → 17% | 1.17 → 0.421 | 91% → 85% | no limit |"
     ) in table
-    assert sum("ext-authz (app) | worker-a" in line and "77m → 80m" in line for line in table) == 1
+    assert sum("ext-authz (app)" in line and "77m → 80m" in line for line in table) == 1
+
+
+def test_equal_replicas_are_one_row() -> None:
+    small = hand_made()
+    losing = small.workloads[0]
+    pods = tuple(replace(losing.pods[0], name=f"web-{i:03}", node=f"n{i % 7}") for i in range(500))
+    inside_ = replace(losing.inside_pod or Change("", None, "", "", 0, 0, 0), pod="web-000")
+    text = render(replace(small, workloads=(replace(losing, pods=pods, pod_count=500, inside_pod=inside_),)))
+    (table,) = tables(section(text, "Every container"))
+    assert table[2:] == [
+        "| web/one | 500 pods, such as web-000, on 7 nodes | the pod | shares 1024 (1 x) → weight 39 (0.39 x) "
+        "| 30% → 20% | 1.25 → 0.5 |  | no limit |",
+        "| web/one | 500 pods, such as web-000, on 7 nodes | web (web) | shares 1024 (1 x) → weight 39 (0.39 x) "
+        "| 30% → 20% | 1.25 → 0.5 | 90% → 81% | no limit |",
+    ]
+
+
+def test_equal_nodes_are_one_row() -> None:
+    small = hand_made()
+    nodes = tuple(replace(small.nodes[0], name=f"n{i:02}") for i in range(12))
+    table, known, described = tables(section(render(replace(small, nodes=nodes)), "Nodes"))
+    assert table[2:] == [
+        "| 12 nodes: n00, n01, n02 and 9 more | assumed | v1 → v2 | 4096 : 1024 → 157 : 100 | 4 : 1 → 1.57 : 1 "
+        "| 80% → 61% | 20% → 39% |"
+    ]
+    assert known[2] == "| 12 nodes: n00 and 11 more | cgroup version | v1 | v2 | likely | web |"
+    assert (
+        described[2] == f"| 12 nodes: {', '.join(n.name for n in nodes)} | web | web | web | web | 4000m | 24 | web |"
+    )
 
 
 def test_findings_say_why_once_and_a_common_remedy_once() -> None:
     audit = recorded_audit()
     text = section(render(audit), "Findings")
-    assert text.count("### CGA201") == 1
+    page = "https://github.com/kubectl-cgaudit/kubectl-cgaudit/blob/main/docs/findings/CGA201.md"
+    assert text.count(f"\n### [CGA201]({page}) loses priority against system processes: 5 high\n") == 1
+    assert text.count("<summary>5 findings, and what to do</summary>") == 2
     assert text.count("kubepods competes with system.slice") == 1
     assert text.count("give system.slice weight 39") == 1
     for finding in audit.findings:
@@ -241,6 +346,20 @@ def test_findings_say_why_once_and_a_common_remedy_once() -> None:
     )
 
 
+def test_every_rule_links_to_its_page_under_the_homepage_of_the_plugin() -> None:
+    homepage = re.search(r"homepage: (\S+)", (ROOT / "plugin.yaml").read_text())
+    assert homepage
+    assert homepage[1] == HOMEPAGE
+    assert finding_page("CGA401") == f"{HOMEPAGE}/blob/main/docs/findings/CGA401.md"
+    assert [finding_page(rule) for rule in ("", "CGA1", "CGA2011", "CGA201\n", "../CGA201", "CGA٢٠١")] == [None] * 6
+
+
+def test_what_is_no_rule_of_ours_is_no_link() -> None:
+    small = hand_made()
+    text = render(replace(small, findings=(replace(small.findings[0], rule="CGA201](http://evil.example)"),)))
+    assert "\n### CGA201\\](http:&#8203;//evil.example) loses priority: 1 high\n" in text
+
+
 def test_unknown_nodes_show_each_case_and_are_no_pass() -> None:
     audit = audited(recorded_blind())
     text = render(audit)
@@ -248,33 +367,174 @@ def test_unknown_nodes_show_each_case_and_are_no_pass() -> None:
     assert "**For 15 workloads the effect cannot be said.** That is not a pass" in text
     nodes = section(text, "Nodes")
     assert (
-        "| worker-a | if cgroup v1 | v1 → v2 | 3788 : 1024 → 145 : 100 | 3.7 : 1 → 1.45 : 1 | 79% → 59% | 21% → 41% |"
-        in nodes
+        "| worker-c | **unknown** | if cgroup v1 | v1 → v2 | 3788 : 1024 → 145 : 100 | 3.7 : 1 → 1.45 : 1 | 79% → 59% "
+        "| 21% → 41% |" in nodes
     )
-    assert "| worker-a | if cgroup v2 | v2 | 145 : 100 | 1.45 : 1 | 59% | 41% |" in nodes
-    assert "| worker-a | cgroup version | **not known** | v2 | **unknown** | nothing says it |" in nodes
-    (table,) = tables(section(text, "Workloads"))
+    assert "| worker-c | **unknown** | if cgroup v2 | v2 | 145 : 100 | 1.45 : 1 | 59% | 41% |" in nodes
+    assert "| worker-c | cgroup version | **not known** | v2 | **unknown** | nothing says it |" in nodes
+    (table,) = tables(section(text, "Workloads that change"))
+    assert len(table) == 2 + 15
     for line in table[2:]:
         assert "**cannot be said" in line
         assert "nothing changes" not in line
         assert "only the number" not in line
 
 
+def test_a_large_cluster_fits_a_ticket_and_says_what_is_cut() -> None:
+    text = render(large())
+    assert 30_000 < len(text) < MOST
+    assert text.splitlines()[4] == (
+        "Shortened to fit a ticket: each place says how many it leaves out, and … ends a text cut short; all of them: "
+        "`-o csv=FILE` (a row a container) or `-o json=FILE`, in the same run or with `kubectl cgaudit report`."
+    )
+    (table,) = tables(section(text, "Workloads that change"))
+    shown = len(table) - 2
+    assert shown >= 30
+    assert (
+        f"**Left out here:** {24_000 - shown} more workloads (loses against system processes: {6000 - shown}; cannot be said: "
+        f"6000; CPU moves inside its pod: 6000; another number in cpu.weight, no CPU beyond the thresholds: 6000); {IN_FULL}."
+    ) in text
+    assert "Not listed: 6000 of 30000 workloads in which nothing changes beyond the thresholds." in text
+    (inside_,) = tables(section(text, "CPU that moves inside pods"))
+    assert f"**Left out here:** {18_000 - (len(inside_) - 2)} more workloads; {IN_FULL}." in text
+    findings = section(text, "Findings").split("\n</details>")[0]
+    listed = findings.count("\n- **high, ")
+    assert listed >= 3
+    assert f"**Left out here:** {2143 - listed} more findings; {IN_FULL}." in findings
+    assert [line.split(":")[0] for line in tables(section(text, "Nodes"))[0][2:]] == ["| 313 nodes"] * 8 + [
+        "| 312 nodes"
+    ] * 8
+    (rows,) = tables(section(text, "Every container"))
+    reached = -(-(len(rows) - 2) // 2)
+    assert f" {30_000 - reached} more workloads with {5 * (30_000 - reached)} pods; {IN_FULL}." in text
+    assert "| team-0/service-00000 | 5 pods, such as service-00000-0, on 5 nodes | the pod |" in rows[2]
+
+
+def test_rows_that_are_left_out_of_the_last_workload_are_counted() -> None:
+    small = hand_made()
+    losing = small.workloads[0]
+    container = losing.pods[0].containers[0]
+    many = tuple(replace(container, name=f"c{i:04}") for i in range(3000))
+    crowded = replace(losing, pods=(replace(losing.pods[0], containers=many),))
+    text = render(replace(small, workloads=(crowded, small.workloads[1])))
+    (rows,) = tables(section(text, "Every container"))
+    more = 3001 - (len(rows) - 2)
+    assert more > 2500
+    assert f"**Left out here:** {more} more rows of web/one; 1 more workload with 1 pod; {IN_FULL}." in text
+    assert f"c0005 90% → 81% (-10%) and {3000 - 6} more |" in text
+    assert len(text) < MOST
+
+
+def parsed(text: str) -> list[Token]:
+    """What GitHub's dialect makes of it: every token, also those inside paragraphs and cells."""
+    parser = MarkdownIt("gfm-like")
+    assert parser.linkify
+    parser.linkify.set({"fuzzy_link": False})
+    return [inner for token in parser.parse(text) for inner in (token, *(token.children or ()))]
+
+
+def shape(text: str) -> list[str]:
+    """The blocks of a document, in order."""
+    return [token.type for token in parsed(text) if token.block and token.type != "inline"]
+
+
+def assert_harmless(text: str) -> None:
+    """No markup but our own, in GitHub's dialect and in the plain text."""
+    tokens = parsed(text)
+    html = "".join(token.content for token in tokens if token.type in ("html_block", "html_inline"))
+    assert re.fullmatch(r"(<details>\n<summary>[A-Za-z0-9 ,:→]+</summary>\n|</details>\n)*", html)
+    assert html.count("<details>") == html.count("</details>")
+    assert set(re.findall(r"<[^>]*>?", text)) <= {"<details>", "</details>", "<summary>", "</summary>"}
+    links = {str(token.attrs["href"]) for token in tokens if token.type == "link_open"}
+    assert links <= {f"{HOMEPAGE}/blob/main/docs/findings/CGA201.md"}
+    assert not any(token.type in ("image", "fence", "code_block", "s_open", "em_open") for token in tokens)
+    assert {token.content for token in tokens if token.type == "code_inline"} <= OUR_CODE
+    for table in tables(text):
+        assert len({len(ROW.findall(line)) for line in table}) == 1
+    assert not re.search(r"[^\n -\ud7ff\ue000-\U0010ffff]|[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f]", text)
+
+
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 @pytest.mark.parametrize("complete", [True, False])
 def test_hostile_names_stay_text(name: str, complete: bool) -> None:
-    text = render(hand_made(name, complete=complete, when=("cgroup v1, x", "cgroup v2, x")))
-    plain = render(hand_made(complete=complete, when=("cgroup v1, x", "cgroup v2, x")))
+    when = ("cgroup v1, x", "cgroup v2, x")
+    text, plain = (render(hand_made(each, complete=complete, when=when)) for each in (name, "web"))
+    short = len(name) < 1000
     assert [len(table) for table in tables(text)] == [len(table) for table in tables(plain)]
-    assert len(text.splitlines()) == len(plain.splitlines())
-    for table in tables(text):
-        assert len({len(ROW.findall(line)) for line in table}) == 1
-    outside_code = re.sub(r"(?<!\\)`[^`\n]*`", "", text)
-    assert set(re.findall(r"<[^>]*>", outside_code)) == {"<details>", "</details>", "<summary>", "</summary>"}
-    assert not re.search(r"(?<!\\)\]\(", outside_code)
-    assert not re.search(r"(?<!&)[@#](?=\w)|https?://|\bwww\.", outside_code)
-    assert not re.search(r"[^\n -\ud7ff]|[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f]", text)
+    assert len(text.splitlines()) == len(plain.splitlines()) + (0 if short else 2)
+    assert ("Shortened to fit" in text) is not short
+    assert not re.search(r"(?<!&)[@#](?=\w)", re.sub(r"\(https[^)]*\)", "", text))
+    assert_harmless(text)
     assert max(map(len, text.splitlines())) < 9_500
+
+
+NASTY = st.text(st.sampled_from("|`<>&*_[]()!#~$@\\\n\r\t\"'-+=.:/? 1ahtpsw\u202e\x00é") | st.characters(), max_size=40)
+
+
+@settings(max_examples=60, deadline=None)
+@given(NASTY)
+def test_any_name_in_every_field_stays_text(name: str) -> None:
+    audit = everywhere(hand_made(complete=False, when=("cgroup v1", "cgroup v2")), name)
+    text = render(audit)
+    assert_harmless(text)
+    assert render(audit) == text
+    if visible(name).strip():
+        assert shape(text) == shape(render(everywhere(audit, "web")))
+
+
+def everywhere(audit: Audit, name: str) -> Audit:
+    """The audit with this name in place of every string that a file may hold freely, keys of mappings included."""
+    return msgspec.convert(_everywhere(msgspec.to_builtins(audit), "", name), Audit)
+
+
+def _everywhere(value: object, key: str, name: str) -> object:
+    if isinstance(value, dict):
+        own = key not in ("known", "runtimes", "workloadNames", "ignoredKinds", "thresholds")
+        return {k if own else name: _everywhere(each, k, name) for k, each in value.items()}
+    if isinstance(value, list):
+        return [_everywhere(each, key, name) for each in value]
+    if isinstance(value, str) and key not in CLOSED and not CASES.match(value):
+        return name
+    return value
+
+
+@pytest.mark.parametrize("character", ["x", "|", "<", '&"', "\x1b", "`", "@a", "é "], ids=ascii)
+def test_a_huge_hostile_audit_fits(character: str) -> None:
+    name = character * (10_000 // len(character))
+    small = everywhere(hand_made(complete=False, when=("cgroup v1", "cgroup v2")), name)
+    (node,), workload, finding = small.nodes, small.workloads[0], small.findings[0]
+    pod = workload.pods[0]
+    containers = tuple(replace(pod.containers[0], name=f"{i}{name}") for i in range(60))
+    known = {f"{i}{name}": each for i in range(60) for each in node.known.values()}
+    text = render(
+        replace(
+            small,
+            nodes=tuple(replace(node, allocatable_milli=i, known=known, hints=(name, f"{i}{name}")) for i in range(60)),
+            workloads=(replace(workload, pods=(replace(pod, containers=containers),), nominal=workload.nominal * 60),)
+            * 60,
+            findings=tuple(
+                replace(finding, rule=f"{i}{name}", remedy=f"{j}{name}") for i in range(60) for j in range(3)
+            ),
+            verdict=replace(small.verdict, next_steps=(name,) * 60),
+            scenario=replace(
+                small.scenario, assumptions=(name,) * 60, thresholds={f"{i}{name}": 1.0 for i in range(60)}
+            ),
+            coverage=replace(
+                small.coverage,
+                gaps=small.coverage.gaps * 60,
+                notes=(name,) * 60,
+                unmatched=(name,) * 60,
+                pods_without_node=(name,) * 60,
+                windows_nodes=(name,) * 60,
+                virtual_nodes=(name,) * 60,
+                workload_names={f"{i}{name}": name for i in range(60)},
+                ignored_kinds={f"{i}{name}": i for i in range(60)},
+            ),
+        )
+    )
+    assert len(text) <= MOST
+    assert_harmless(text)
+    assert "**Left out here:** things not read: " in text
 
 
 def test_one_backtick_in_a_name_does_not_turn_the_text_around() -> None:
@@ -282,21 +542,51 @@ def test_one_backtick_in_a_name_does_not_turn_the_text_around() -> None:
     assert "Do \\`this\\` to back\\`tick &lt;b&gt;." in text
 
 
+def test_only_plain_words_between_backticks_are_code() -> None:
+    small = hand_made()
+    steps = ("Run `systemctl x=1` now.", "Run `<b>` now.", "See `http://evil.example`.", "Say `a|b`.", "`")
+    text = render(replace(small, verdict=replace(small.verdict, next_steps=steps)))
+    assert section(text, "Next steps").strip().splitlines() == [
+        "1. Run `systemctl x=1` now.",
+        "2. Run \\`&lt;b&gt;\\` now.",
+        "3. See \\`http:&#8203;//evil.example\\`.",
+        "4. Say \\`a\\|b\\`.",
+        "5. \\`",
+    ]
+
+
 def test_incomplete_audit_says_so_at_the_top_and_under_coverage() -> None:
     text = render(hand_made("lost", complete=False))
-    assert text.index("**INCOMPLETE: this could not be read") < text.index("## Next steps")
+    assert text.index("**INCOMPLETE: this could not be read") < text.index("## Key facts")
     assert "- lost: lost. lost." in text
     assert "| **Coverage** | INCOMPLETE: 1 gap |" in text
-    assert section(text, "Coverage").strip().startswith("**INCOMPLETE**\n\n| Not read | Why | What to do |")
+    assert (
+        section(text, "Coverage")
+        .strip()
+        .startswith(
+            "**INCOMPLETE**\n\n<details>\n<summary>What was read, what was not, and what was set apart</summary>\n\n"
+            "| Not read | Why | What to do |"
+        )
+    )
     assert "Complete: everything" not in text
     assert "INCOMPLETE" not in render(hand_made("lost"))
 
 
-def test_names_set_apart_are_all_there() -> None:
-    audit = hand_made()
+def test_long_lists_are_cut_and_counted() -> None:
+    audit = hand_made(complete=False)
     names = tuple(f"shop/pending-{index}" for index in range(2000))
-    text = render(replace(audit, coverage=replace(audit.coverage, pods_without_node=names)))
-    assert f"- Pods without a node, not predicted: {', '.join(names)}\n" in text
+    gaps = tuple(GapRecord(f"pods {index}", "forbidden", "Ask") for index in range(45))
+    coverage = replace(audit.coverage, pods_without_node=names, gaps=gaps, notes=("a", "b") * 20)
+    text = render(replace(audit, coverage=coverage))
+    listed = START.listed
+    assert f"- Pods without a node, not predicted: {', '.join(names[:listed])}, and {2000 - listed} more\n" in text
+    assert (
+        f"**Left out here:** things not read: {45 - listed} more; notes: {40 - listed} more; pods without a node: "
+        in text
+    )
+    top = text.split("## Key facts")[0].splitlines()
+    assert top[4] == "**INCOMPLETE: this could not be read, and is not in the numbers.**"
+    assert top[6:12] == [*(f"- pods {i}: forbidden. Ask." for i in range(5)), "- and 40 more, under Coverage"]
 
 
 def test_hand_made_rows() -> None:
@@ -324,7 +614,9 @@ def test_a_move_that_cannot_be_said_is_not_called_none() -> None:
     unpredicted = replace(workload, pod_count=0, unpredicted_pods=2, pods=(), nominal=(), effects=("unknown",))
     blank = replace(unpredicted, against_system=None, against_system_best=None, inside_pod=None, share=None)
     text = render(replace(hand_made(), workloads=(blank,)))
-    assert "| web/one | Deployment | 0 + 2 not predicted | **cannot be said** | assumed | ? | ? | ? | ? |" in text
+    assert "| web/one | Deployment | 0 + 2 not predicted | **cannot be said** | assumed | ? | ? |" in text
+    assert "No container is known to lose CPU to another one of its pod beyond the threshold." in text
+    assert "No pod was predicted." in text
 
 
 @pytest.mark.parametrize(

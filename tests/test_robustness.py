@@ -38,7 +38,7 @@ def test_deep_json_is_refused_in_words(tmp_path: Path) -> None:
     [
         (RECORDED_FLAGS, ">/dev/full", "error: standard output cannot be written: No space left on device; "),
         (RECORDED_FLAGS, ">&-", "error: standard output is closed; write to a file with -o FORMAT=FILE\n"),
-        (["-f", "-"], "<&-", "error: standard input is closed; give a file with -f FILE, or pipe one in\n"),
+        (["-f", "-"], "<&-", "error: standard input is closed; give a file, or pipe one in\n"),
     ],
 )
 def test_closed_and_full_streams_are_one_sentence(words: list[str], shell: str, message: str) -> None:

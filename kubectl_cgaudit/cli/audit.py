@@ -11,6 +11,7 @@ from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cli import options, output
 from kubectl_cgaudit.cli.explain import convert_command, explain_command
 from kubectl_cgaudit.cli.nodes import nodes_command
+from kubectl_cgaudit.cli.report import report_command
 from kubectl_cgaudit.cli.tree import read, tree_command
 from kubectl_cgaudit.cli.verify import verify_command
 from kubectl_cgaudit.errors import UsageError
@@ -82,7 +83,7 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
     target, limits, stamp = scenario.parse(to), judged.parse(thresholds), _stamp()
     cluster, rules = read(chosen)
     result = audit(cluster, rules, target, limits, stamp)
-    output.deliver([(each, renderer(each.format)(result)) for each in wanted])
+    output.deliver([(each, renderer(each.format, output.screen(each))(result)) for each in wanted])
     return 0 if result.coverage.complete else _INCOMPLETE
 
 
@@ -99,5 +100,6 @@ def _stamp() -> str | None:
 group.add_command(nodes_command)
 group.add_command(tree_command)
 group.add_command(verify_command)
+group.add_command(report_command)
 group.add_command(explain_command)
 group.add_command(convert_command)

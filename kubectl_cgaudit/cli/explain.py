@@ -33,7 +33,8 @@ def explain_command(pod: str, to: str, **flags: Any) -> int:
     cluster, comparisons = compare(to, flags)
     found = _find(namespace, name, cluster)
     comparison = find_node(found.node or "", cluster, comparisons)
-    click.echo(explain.render(comparison, found, handler(found, cluster)), nl=False)
+    screen = output.screen(output.Output("text", None))
+    output.show(explain.render(comparison, found, handler(found, cluster), screen))
     return exit_code(cluster)
 
 

@@ -1,5 +1,6 @@
 """`kubectl cgaudit nodes`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -30,9 +31,9 @@ def nodes_command(outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> 
     cluster, comparisons = compare(DEFAULT, flags)
     found = [judged.judge(comparison, cluster) for comparison in comparisons]
     read = cluster.cgroup_v1_warnings is not None
-    texts = {
-        "text": lambda: nodes.as_text(found, evidence=evidence, events_read=read),
-        "json": lambda: nodes.as_json(found, events_read=read),
+    texts: dict[str, Callable[[output.Output], str]] = {
+        "text": lambda each: nodes.as_text(found, evidence=evidence, events_read=read, screen=output.screen(each)),
+        "json": lambda _: nodes.as_json(found, events_read=read),
     }
-    output.deliver([(each, texts[each.format]()) for each in wanted])
+    output.deliver([(each, texts[each.format](each)) for each in wanted])
     return exit_code(cluster)

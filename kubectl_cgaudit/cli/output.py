@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import stat
 import sys
 import tempfile
@@ -11,6 +12,7 @@ import click
 from msgspec import Struct
 
 from kubectl_cgaudit.errors import CgauditError, UsageError
+from kubectl_cgaudit.report.screen import NARROWEST, PLAIN, WIDEST, Screen
 
 
 class Output(Struct, frozen=True):
@@ -45,10 +47,56 @@ def deliver(texts: list[tuple[Output, str]]) -> None:
             _write(output.path, text)
             click.echo(f"wrote {output.format} to {output.path}", err=True)
     for output, text in texts:
-        if not output.path and sys.stdout is None:
-            raise CgauditError("standard output is closed; write to a file with -o FORMAT=FILE")
         if not output.path:
-            click.echo(text, nl=False)
+            show(text)
+
+
+def show(text: str) -> None:
+    """Write to standard output what it can encode, the rest as escapes. Raises CgauditError when it is closed."""
+    if sys.stdout is None:
+        raise CgauditError("standard output is closed; write to a file with -o FORMAT=FILE")
+    encoding = _encoding()
+    # Whether there is colour has been decided: click would take it out of a pipe again.
+    click.echo(text.encode(encoding, errors="backslashreplace").decode(encoding), nl=False, color=True)
+
+
+def screen(output: Output) -> Screen:
+    """What the report is written on. Files, and pipes unless the environment says otherwise, are all alike."""
+    if output.path or sys.stdout is None:
+        return PLAIN
+    terminal = sys.stdout.isatty()
+    return Screen(_width(terminal=terminal), _colour(terminal=terminal), _drawing(), terminal)
+
+
+def _width(*, terminal: bool) -> int:
+    """COLUMNS if it is set, else the terminal's."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isascii() and said.isdigit() and int(said[:9]):
+        found = int(said[:9])
+    else:
+        found = shutil.get_terminal_size().columns if terminal else NARROWEST
+    return min(max(found, NARROWEST), WIDEST)
+
+
+def _colour(*, terminal: bool) -> bool:
+    """https://no-color.org wins over what forces colour, and that over what the terminal can do."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if any(os.environ.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return True
+    return terminal and os.environ.get("TERM") != "dumb"
+
+
+def _drawing() -> bool:
+    try:
+        "│├└─█░…".encode(_encoding())
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _encoding() -> str:
+    return getattr(sys.stdout, "encoding", None) or "utf-8"
 
 
 def _write(path: str, text: str) -> None:

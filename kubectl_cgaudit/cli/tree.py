@@ -1,5 +1,6 @@
 """`kubectl cgaudit tree`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -39,8 +40,11 @@ def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: A
     cluster, comparisons = compare(to, flags)
     if node is not None:
         comparisons = (find_node(node.removeprefix("node/").removeprefix("nodes/"), cluster, comparisons),)
-    write = {"text": cgroups.as_text, "json": cgroups.as_json}
-    output.deliver([(each, write[each.format](comparisons)) for each in wanted])
+    write: dict[str, Callable[[output.Output], str]] = {
+        "text": lambda each: cgroups.as_text(comparisons, output.screen(each)),
+        "json": lambda _: cgroups.as_json(comparisons),
+    }
+    output.deliver([(each, write[each.format](each)) for each in wanted])
     return exit_code(cluster)
 
 

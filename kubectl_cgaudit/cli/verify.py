@@ -1,5 +1,6 @@
 """`kubectl cgaudit verify`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -34,7 +35,10 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
         )
     cluster, rules = read(chosen)
     result = verify(cluster, rules)
-    write = {"text": report.as_text, "json": report.as_json}
-    output.deliver([(each, write[each.format](result)) for each in wanted])
+    write: dict[str, Callable[[output.Output], str]] = {
+        "text": lambda each: report.as_text(result, output.screen(each)),
+        "json": lambda _: report.as_json(result),
+    }
+    output.deliver([(each, write[each.format](each)) for each in wanted])
     incomplete = exit_code(cluster)
     return _DIFFERENT if result.differences else incomplete

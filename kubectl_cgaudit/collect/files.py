@@ -1,9 +1,6 @@
 """Read what `kubectl get nodes,pods -A -o json` (or yaml) printed: Lists or single objects, gzip or not."""
 
-import gzip
 import re
-import sys
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +9,12 @@ import msgspec
 import yaml
 
 from kubectl_cgaudit.collect.assemble import Assembly
+from kubectl_cgaudit.collect.input import name_of, read_bytes
 from kubectl_cgaudit.collect.model import Cluster, Gap
 from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.errors import InputError
 
 _SAVE = "save it with: kubectl get nodes,pods -A -o json"
-_GZIP = b"\x1f\x8b"
 _DEEPEST = 100
 _PROGRESS_STEP = 1000
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
@@ -38,8 +35,8 @@ def read(
     """Read all files together. Raises InputError when one cannot be read, or none holds a Node."""
     assembly = Assembly(selects, filter_text)
     for path in paths:
-        source = "standard input" if path == "-" else path
-        data = _bytes(path, source)
+        source = name_of(path)
+        data = read_bytes(path, _SAVE)
         if data.lstrip()[:1] in (b"{", b"["):
             _add_json(data, source, assembly, progress)
         else:
@@ -51,7 +48,7 @@ def read(
 
 
 def _listing(paths: tuple[str, ...]) -> str:
-    return ", ".join("standard input" if path == "-" else path for path in paths)
+    return ", ".join(map(name_of, paths))
 
 
 def _with_missing(cluster: Cluster) -> Cluster:
@@ -59,29 +56,6 @@ def _with_missing(cluster: Cluster) -> Cluster:
     if not cluster.pods:
         gaps.append(Gap("pods", "there is no Pod in the input", _SAVE))
     return msgspec.structs.replace(cluster, reading=msgspec.structs.replace(cluster.reading, gaps=tuple(sorted(gaps))))
-
-
-def _bytes(path: str, source: str) -> bytes:
-    try:
-        data = _standard_input() if path == "-" else Path(path).read_bytes()
-        if data.startswith(_GZIP):
-            data = gzip.decompress(data)
-    except gzip.BadGzipFile:
-        raise InputError(f"{source} is a damaged gzip file; {_SAVE}") from None
-    except OSError as error:
-        raise InputError(f"{source} cannot be read: {error.strerror or error}; check the path after -f") from None
-    except (EOFError, zlib.error):
-        raise InputError(f"{source} is a damaged gzip file; {_SAVE}") from None
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    if not data.strip():
-        raise InputError(f"{source} is empty; {_SAVE}")
-    return data
-
-
-def _standard_input() -> bytes:
-    if sys.stdin is None:
-        raise InputError("standard input is closed; give a file with -f FILE, or pipe one in")
-    return sys.stdin.buffer.read()
 
 
 def _documents(data: bytes, source: str) -> Iterator[tuple[bytes, _Object]]:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 
 Severity = Literal["critical", "high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
@@ -147,6 +147,14 @@ class EvidenceRecord(_Record, frozen=True):
     saw: str
 
 
+class QosMoment(_Record, frozen=True):
+    """The pods of a QoS class at one moment. Guaranteed pods have no slice: theirs is the sum over the pods."""
+
+    pods: int
+    value: Annotated[int, Meta(description="what competes inside kubepods: shares on v1, weight on v2")]
+    share: Annotated[float, Meta(description="fraction of the node's CPU; 0 if none of the pods wants CPU")]
+
+
 class NodeMoment(_Record, frozen=True):
     """A node at one moment. Values at the root are shares on v1 and weights on v2."""
 
@@ -158,6 +166,7 @@ class NodeMoment(_Record, frozen=True):
     system_share: float
     kubelet: str
     runtimes: dict[str, str]
+    qos: Annotated[dict[str, QosMoment], Meta(description="by QoS class; empty in audits of schema 1.0")] = {}
 
 
 class NodeCase(_Record, frozen=True):

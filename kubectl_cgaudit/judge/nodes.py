@@ -1,13 +1,13 @@
 """What the migration changes on every node between pods and system processes."""
 
-from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.collect.model import Cluster, Qos
 from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC
 from kubectl_cgaudit.detect.runtime import ALWAYS, Runtime
 from kubectl_cgaudit.detect.state import Setup, State, default_root_value
-from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit, NodeCase, NodeMoment
+from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit, NodeCase, NodeMoment, QosMoment
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
-from kubectl_cgaudit.predict.tree import NodeTree
+from kubectl_cgaudit.predict.tree import QOS_CLASSES, NodeTree
 
 _DIGITS = 9
 
@@ -52,6 +52,18 @@ def _moment(tree: NodeTree, setup: Setup) -> NodeMoment:
         system_share=round(tree.system.share or 0.0, _DIGITS),
         kubelet=f"{setup.kubelet_version or 'version unknown'} ({setup.kubelet_formula})",
         runtimes={handler: str(runtime) for handler, runtime in setup.runtimes},
+        qos={qos: _qos(tree, qos) for qos in QOS_CLASSES},
+    )
+
+
+def _qos(tree: NodeTree, qos: Qos) -> QosMoment:
+    pods = [pod.cgroup for pod in tree.pods if pod.pod.qos == qos]
+    slices = {"Burstable": tree.burstable, "BestEffort": tree.besteffort}
+    if qos in slices:
+        return QosMoment(len(pods), slices[qos].value or 0, round(slices[qos].share or 0.0, _DIGITS))
+    wanting = [pod for pod in pods if pod.share]
+    return QosMoment(
+        len(pods), sum(pod.value or 0 for pod in wanting), round(sum(pod.share or 0.0 for pod in wanting), _DIGITS)
     )
 
 

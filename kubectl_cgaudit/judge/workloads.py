@@ -225,7 +225,7 @@ def _nominal(pods: Iterable[PodAudit]) -> tuple[NominalChange, ...]:
 
 
 def _span(values: Sequence[float]) -> Span:
-    return Span(min(values), max(values))
+    return Span(float(min(values)), float(max(values)))
 
 
 def _unit(version: str) -> Literal["shares", "weight"]:

@@ -1,6 +1,6 @@
 """`tree`: every cgroup of a node before and after, as a drawing or as JSON."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -8,11 +8,12 @@ import msgspec
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
 from kubectl_cgaudit.predict.tree import Cgroup
-from kubectl_cgaudit.report.escape import shorten, visible
+from kubectl_cgaudit.report.drawing import branches
+from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, grid, middle, wrap
 from kubectl_cgaudit.report.words import arrow, percent
 
-_COLUMN = 60
 _DIGITS = 9
+_UNITS = {"v1": "SHARES", "v2": "WEIGHT"}
 
 
 def as_json(comparisons: Sequence[Comparison]) -> str:
@@ -64,52 +65,38 @@ def _agreed(moments: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {key: value if all(m[key] == value for m in moments) else None for key, value in first.items()}
 
 
-def as_text(comparisons: Sequence[Comparison]) -> str:
-    """The trees, drawn."""
-    return "\n".join(_draw(comparison) for comparison in comparisons)
+def as_text(comparisons: Sequence[Comparison], screen: Screen = PLAIN) -> str:
+    """The trees, drawn in the screen's width."""
+    return screen.finished("\n".join(line for comparison in comparisons for line in _draw(comparison, screen)))
 
 
-def _draw(comparison: Comparison) -> str:
-    lines = []
+def _draw(comparison: Comparison, screen: Screen) -> Iterator[str]:
+    sure = of_handlers(comparison.state, comparison.handlers)
     for case in comparison.cases:
         when = f", if {case.when}" if case.when else ""
-        sure = of_handlers(comparison.state, comparison.handlers)
-        head = f"{visible(comparison.node.name)}: cgroup {arrow(case.now.cgroup, case.then.cgroup)}{when} ({sure})"
-        rows = list(zip(case.before.rows(), case.after.cgroups(), strict=True))
-        depths = [depth for (depth, _), _ in rows]
-        cells = [(shorten(head, _COLUMN), "VALUE", "CPU OF NODE", "QUOTA")]
-        cells += [
-            (shorten(_branches(depths, index) + visible(_label(before)), _COLUMN), *_cells(before, after))
-            for index, ((_, before), after) in enumerate(rows)
+        head = screen.shown(f"{comparison.node.name}: cgroup {arrow(case.now.cgroup, case.then.cgroup)}{when} ({sure})")
+        pairs = list(zip(case.before.rows(), case.after.cgroups(), strict=True))
+        depths = [depth for (depth, _), _ in pairs]
+        rows = [
+            (branches(depths, index) + screen.shown(_label(before)), *_cells(before, after))
+            for index, ((_, before), after) in enumerate(pairs)
         ]
-        widths = [max(len(row[column]) for row in cells) for column in range(3)]
-        lines += [
-            "  ".join([cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[3]]).rstrip()
-            for row in cells
-        ]
-        lines.append("")
-    return "\n".join(lines)
+        yield from wrap(head, screen.width).splitlines()
+        value = Column(arrow(_UNITS[case.now.cgroup], _UNITS[case.then.cgroup]))
+        heads = (Column("CGROUP", middle, 24), value, Column("CPU OF NODE"), Column("QUOTA"))
+        lines = grid(heads, rows, screen)
+        yield from lines
+        if any("…" in line for line in lines):
+            yield "Names are cut at …: -o json has them in full."
+        yield ""
 
 
 def _cells(before: Cgroup, after: Cgroup) -> tuple[str, str, str]:
     share = arrow(percent(before.share), percent(after.share)) if before.share is not None else "-"
-    return arrow(_value(before), _value(after)), share, arrow(_quota(before), _quota(after))
-
-
-def _branches(depths: Sequence[int], index: int) -> str:
-    """The lines that lead to a row: it is the last child if no later row is on its level before a higher one."""
-    depth = depths[index]
-    if depth == 0:
-        return ""
-    parts = []
-    for level in range(1, depth + 1):
-        later = next((other for other in depths[index + 1 :] if other <= level), 0)
-        goes_on = later == level
-        if level == depth:
-            parts.append("├─ " if goes_on else "└─ ")
-        else:
-            parts.append("│  " if goes_on else "   ")
-    return "".join(parts)
+    now, then = _value(before), _value(after)
+    # The same number of shares and of weight is not the same.
+    value = arrow(now, then) if before.version == after.version else f"{now} -> {then}"
+    return value, share, arrow(_quota(before), _quota(after))
 
 
 def _label(cgroup: Cgroup) -> str:
@@ -121,9 +108,7 @@ def _label(cgroup: Cgroup) -> str:
 
 
 def _value(cgroup: Cgroup) -> str:
-    if cgroup.value is None:
-        return "not set"
-    return f"{'shares' if cgroup.version == 'v1' else 'weight'} {cgroup.value}"
+    return "not set" if cgroup.value is None else str(cgroup.value)
 
 
 def _quota(cgroup: Cgroup) -> str:

@@ -325,6 +325,18 @@ def _rule_group(rule: str, found: Sequence[Finding]) -> RuleGroup:
     return RuleGroup(rule, found[0].title, found[0].why, severity_counts(Counter(severities)), groups)
 
 
+def within(group: RuleGroup, most: int) -> tuple[list[Remedied], int]:
+    """The first findings of a rule, and how many are left out."""
+    shown, left = [], most
+    for answered in group.groups:
+        kept = answered.findings[:left]
+        left -= len(kept)
+        if kept:
+            shown.append(Remedied(answered.remedy, kept))
+    total = sum(len(answered.findings) for answered in group.groups)
+    return shown, total - (most - left)
+
+
 def subject(finding: Finding) -> str:
     """Who a finding is about, and under which condition; without the name where what was seen begins with it."""
     kind = f" ({finding.subject.workload_kind})" if finding.subject.workload_kind else ""

@@ -1,14 +1,25 @@
-"""One self-contained HTML page without scripts: a manager reads its top, an engineer all of it."""
+"""One self-contained HTML page: a manager reads its top, an engineer all of it. Its script only sorts and filters."""
 
+import base64
+import hashlib
+from collections.abc import Sequence
 from functools import cache
+from itertools import islice
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from kubectl_cgaudit.judge.audit import EFFECTS, Audit, Effect, NodeMoment
-from kubectl_cgaudit.report import content, words
+from kubectl_cgaudit.judge.audit import CONFIDENCES, EFFECTS, Audit, Change, Effect, NodeMoment, WorkloadAudit
+from kubectl_cgaudit.report import appendix, closer, content, links, words
+from kubectl_cgaudit.report.cuts import IN_FULL, Limits, first, fit
 from kubectl_cgaudit.report.escape import shorten, visible
+from kubectl_cgaudit.report.groups import grouped
+from kubectl_cgaudit.report.inside import Inside, moving
+from kubectl_cgaudit.report.pictures import curves, flow
+from kubectl_cgaudit.report.terms import TERMS
 
+MOST = 4_900_000
+LIMITS = Limits(groups=60, workloads=1500, cards=40, findings=60, containers=3000, listed=60, text=3000)
 _TILES: dict[Effect, tuple[str, str]] = {
     "stops": ("✖", "do not run after the move"),
     "loses": ("▼", "lose against system processes"),
@@ -18,26 +29,90 @@ _TILES: dict[Effect, tuple[str, str]] = {
     "nominal": ("#", "only the number changes"),
     "none": ("=", "nothing changes"),
 }
+_SECTIONS = (
+    ("nodes", "Nodes"),
+    ("workloads", "Workloads"),
+    ("closer", "A closer look"),
+    ("inside", "Inside pods"),
+    ("findings", "Findings"),
+    ("weights", "Numbers in cpu.weight"),
+    ("method", "Method"),
+    ("coverage", "What was read"),
+    ("containers", "Every container"),
+)
+_COLOURS = 6
 
 
 def render(audit: Audit) -> str:
-    """The audit as an HTML page."""
-    return _environment().get_template("report.html.j2").render(audit=audit, content=content) + "\n"
+    """The audit as an HTML page of less than 5 MB; what does not fit is cut, and the page says so."""
+    by_name = {node.name: node for node in audit.nodes}
+    by_workload = closer.by_subject(audit.findings)
+    containers = sum(len(pod.containers) for workload in audit.workloads for pod in workload.pods)
+    template = _environment().get_template("report.html.j2")
+
+    def draw(limits: Limits) -> str:
+        rows = list(islice(appendix.rows(audit.workloads), limits.containers + 1))
+        return template.render(
+            audit=audit,
+            limits=limits,
+            by_name=by_name,
+            by_workload=by_workload,
+            container_count=containers,
+            appendix=rows[: limits.containers],
+            more_rows=len(rows) > limits.containers,
+        )
+
+    return fit(draw, LIMITS, MOST) + "\n"
 
 
 @cache
 def _environment() -> Environment:
+    loader = PackageLoader("kubectl_cgaudit.report", "templates")
     environment = Environment(
-        loader=PackageLoader("kubectl_cgaudit.report", "templates"),
+        loader=loader,
         autoescape=True,
         finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.globals.update(words=words, tiles=_TILES, effects=EFFECTS, bar=_bar)
+    css, js = (loader.get_source(environment, name)[0].strip() for name in ("report.css", "report.js"))
+    environment.globals.update(
+        # Our own files, not from a cluster: they go into the page as they are, and their hashes into its policy.
+        css=Markup(css),  # noqa: S704
+        css_hash=_hash(css),
+        js=Markup(js),  # noqa: S704
+        js_hash=_hash(js),
+        content=content,
+        words=words,
+        terms=TERMS,
+        tiles=_TILES,
+        effects=EFFECTS,
+        sections=_SECTIONS,
+        in_full=IN_FULL,
+        curves=curves.curves,
+        requests=curves.requests,
+        columns=flow.flow,
+        flow_size=(flow.WIDTH, flow.HEIGHT),
+        first=first,
+        grouped=grouped,
+        moving_pods=moving,
+        closer=closer.closer,
+        finding_page=links.finding_page,
+        method_page=links.METHOD,
+        limits_page=links.LIMITS,
+        root_bar=_root_bar,
+        change_bars=_change_bars,
+        slices_bar=_slices_bar,
+        sure_counts=_sure_counts,
+        shown_change=_shown_change,
+    )
     environment.filters.update(name=_name, text=_text, marked=_marked, codes=_codes)
     return environment
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _shown(value: object) -> object:
@@ -66,8 +141,37 @@ def _codes(text: str) -> list[tuple[bool, str]]:
     return [(False, "`".join(parts))] if len(parts) % 2 == 0 else [(i % 2 == 1, part) for i, part in enumerate(parts)]
 
 
-def _bar(moment: NodeMoment) -> list[tuple[str, str]]:
-    """The parts of a node's bar with their widths in percent: pods, others at the root, system.slice."""
+def _root_bar(moment: NodeMoment) -> list[tuple[str, str, str]]:
+    """The parts of a node's bar with their start and width in percent: pods, others at the root, system.slice."""
     rest = max(0.0, 1 - moment.pods_share - moment.system_share)
-    parts = (("pods", moment.pods_share), ("others", rest), ("system", moment.system_share))
-    return [(name, f"{part * 100:.2f}") for name, part in parts if part >= 0.0001]
+    return _bar([("pods", moment.pods_share), ("others", rest), ("system", moment.system_share)])
+
+
+def _slices_bar(inside: Inside, moment: int) -> list[tuple[str, str, str]]:
+    parts = [(each.before, each.after)[moment] for each in inside.slices]
+    return _bar([(f"c{index % _COLOURS}", part) for index, part in enumerate(parts)])
+
+
+def _bar(parts: Sequence[tuple[str, float]]) -> list[tuple[str, str, str]]:
+    drawn, start = [], 0.0
+    for role, part in parts:
+        if part >= 0.0001:
+            drawn.append((role, f"{start * 100:.2f}", f"{part * 100:.2f}"))
+        start += part
+    return drawn
+
+
+def _change_bars(change: Change) -> tuple[str, str]:
+    """Lengths in percent of the bars before and after; the longer one is whole."""
+    longest = max(change.before, change.after) or 1.0
+    return f"{change.before / longest * 100:.1f}", f"{change.after / longest * 100:.1f}"
+
+
+def _shown_change(workload: WorkloadAudit) -> Change | None:
+    """The change against the system that the bars show: of the pod that decides what is said of the workload."""
+    gains = workload.effect == "gains" and workload.against_system_best is not None
+    return workload.against_system_best if gains else workload.against_system
+
+
+def _sure_counts(amounts: Sequence[int]) -> list[tuple[str, int]]:
+    return [(confidence, amount) for confidence, amount in zip(CONFIDENCES, amounts, strict=True) if amount]

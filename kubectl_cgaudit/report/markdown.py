@@ -1,293 +1,147 @@
-"""Markdown for change tickets, as GitHub and GitLab render it. The HTML page says the same, in the same order."""
+"""Markdown for change tickets: it reads on GitHub, on GitLab, and where a viewer knows no <details>.
 
-from collections.abc import Iterable, Sequence
+A ticket takes no more than `MOST` characters, so a large cluster's report is cut; each cut says so.
+"""
 
-from kubectl_cgaudit.judge.audit import (
-    CONFIDENCES,
-    Audit,
-    Coverage,
-    Effect,
-    Finding,
-    NodeAudit,
-    WorkloadAudit,
-)
+from collections.abc import Sequence
+
+from kubectl_cgaudit.judge.audit import CONFIDENCES, Audit, Finding, WorkloadAudit
 from kubectl_cgaudit.report import content
-from kubectl_cgaudit.report.escape import markdown, prose, shorten, visible
-from kubectl_cgaudit.report.words import (
-    against_system,
-    arrow,
-    counted,
-    percent,
-)
+from kubectl_cgaudit.report.appendix import Row
+from kubectl_cgaudit.report.appendix import rows as appendix_rows
+from kubectl_cgaudit.report.cuts import IN_FULL, Limits, first, fit
+from kubectl_cgaudit.report.groups import grouped
+from kubectl_cgaudit.report.inside import moving
+from kubectl_cgaudit.report.links import finding_page
+from kubectl_cgaudit.report.markdown_coverage import coverage, incomplete
+from kubectl_cgaudit.report.markdown_tables import appendix, inside_pods, nodes, workloads
+from kubectl_cgaudit.report.markdown_text import CUT, Live, Page, bold, bullets, folded, left_out, paragraphs
+from kubectl_cgaudit.report.words import counted
 
-
-class _Live(str):
-    """Text that is Markdown already; any other string is escaped when it goes into a table."""
-
-    __slots__ = ()
+MOST = 60_000
+START = Limits(groups=40, workloads=150, cards=40, findings=15, containers=200, listed=30, text=1200)
+_WHY_QUESTION = "“The blog says 39 becomes 100, so why does my share not change?”"
 
 
 def render(audit: Audit) -> str:
-    """The audit as a Markdown document."""
-    parts = [
-        f"# CPU priority audit: now → {_cell(audit.scenario.to)}",
-        f"**{_prose(audit.verdict.sentence)}**",
-        _incomplete(audit.coverage),
-        "## Next steps",
-        _steps(audit),
-        "## Key facts",
-        _table(("", ""), [(_Live(f"**{what}**"), _text(value)) for what, value in content.facts(audit)]),
-        "## How sure",
-        _sureness(audit),
-        "## Nodes",
-        _nodes(audit.nodes),
-        "## Workloads",
-        _workloads(audit.workloads),
-        "## Findings",
-        _findings(audit.findings),
-        "## Method",
-        _method(),
-        "## Assumptions and thresholds",
-        _assumptions(audit),
-        "## Coverage",
-        _coverage(audit.coverage),
-        "## Every container",
-        _appendix(audit.workloads),
-        f"---\n\nkubectl-cgaudit {_cell(audit.tool_version)}{_generated(audit)}",
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    """The audit as a Markdown document of at most `MOST` characters."""
+    groups, rules = grouped(audit.nodes), content.rules(audit.findings)
+    rows, inside = _first_rows(audit.workloads, START.containers), moving(audit.workloads)
+    sureness = content.sureness(audit.nodes)
+
+    def draw(limits: Limits) -> str:
+        page = Page(limits)
+        head = [
+            f"# CPU priority audit: now → {page.name(audit.scenario.to)}",
+            bold(page.sentence(audit.verdict.sentence)),
+            incomplete(page, audit.coverage),
+        ]
+        rest = [
+            f"## Key facts\n\n{_facts(page, audit)}",
+            f"## Next steps\n\n{_steps(page, audit.verdict.next_steps)}",
+            f"## How sure\n\n{_sureness(page, audit, sureness)}",
+            f"## Nodes\n\n{nodes(page, groups)}",
+            f"## Workloads that change\n\n{workloads(page, audit.workloads)}",
+            f"## CPU that moves inside pods\n\n{inside_pods(page, inside)}",
+            f"## Findings\n\n{_findings(page, rules)}",
+            f"## Method\n\n{folded('What the numbers mean, and why 39 → 100 changes no share', _method())}",
+            f"## Assumptions and thresholds\n\n{folded('What is taken for granted', _assumptions(page, audit))}",
+            f"## Coverage\n\n{coverage(page, audit.coverage)}",
+            f"## Every container\n\n{folded('Before and after', appendix(page, rows, audit.workloads))}",
+            f"---\n\nkubectl-cgaudit {page.name(audit.tool_version)}{_generated(page, audit)}",
+        ]
+        cut = any(CUT in part for part in head + rest)
+        return paragraphs([*head, _shortened() if cut else "", *rest]).replace(CUT, "") + "\n"
+
+    return fit(draw, START, MOST)
 
 
-def _cell(text: str) -> str:
-    return markdown(shorten(visible(_arrowed(text)), content.LONGEST_NAME))
+def _first_rows(every: Sequence[WorkloadAudit], most: int) -> list[Row]:
+    """All rows of the first workloads, until there are `most` of them. The rest is never made."""
+    found: list[Row] = []
+    for row in appendix_rows(every):
+        if len(found) >= most and row.workload is not found[-1].workload:
+            break
+        found.append(row)
+    return found
 
 
-def _text(text: str) -> _Live:
-    """A cell that may hold more than a name."""
-    return _Live(markdown(shorten(visible(_arrowed(text)), content.LONGEST_TEXT)))
+def _shortened() -> str:
+    return f"Shortened to fit a ticket: each place says how many it leaves out, and … ends a text cut short; {IN_FULL}."
 
 
-def _prose(text: str) -> str:
-    return prose(shorten(visible(_arrowed(text)), content.LONGEST_TEXT))
+def _generated(page: Page, audit: Audit) -> str:
+    return f", {page.name(audit.generated_at)}" if audit.generated_at is not None else ""
 
 
-def _arrowed(text: str) -> str:
-    """`->` as one character, as `>` must be escaped and `-&gt;` is no joy to read in a ticket."""
-    return text.replace(" -> ", " → ")
+def _facts(page: Page, audit: Audit) -> str:
+    rows = [(Live(f"**{what}**"), page.text(value)) for what, value in content.facts(audit)]
+    return page.table(("Key fact", "Value"), rows)
 
 
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cell if isinstance(cell, _Live) else _cell(cell) for cell in cells)} |"
+def _steps(page: Page, steps: Sequence[str]) -> str:
+    shown, more = first(steps, page.limits.listed)
+    numbered = "\n".join(f"{index}. {page.sentence(step)}" for index, step in enumerate(shown, start=1))
+    return paragraphs([numbered or "No finding asks for a step.", left_out(counted(more, "more step") if more else "")])
 
 
-def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table, without the columns that are empty in every row."""
-    body = list(rows)
-    used = [index for index in range(len(headers)) if any(row[index] for row in body)]
-    lines = [_row(row[index] for index in used) for row in [headers, *body]]
-    return "\n".join([lines[0], f"|{' --- |' * len(used)}", *lines[1:]]) if body else ""
-
-
-def _details(summary: str, body: str) -> str:
-    """A part that opens on a click; the summary is our own words only, as HTML is read there and not Markdown."""
-    return f"<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>" if body else ""
-
-
-def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
-
-
-def _generated(audit: Audit) -> str:
-    return f", {_cell(audit.generated_at)}" if audit.generated_at is not None else ""
-
-
-def _incomplete(coverage: Coverage) -> str:
-    if coverage.complete:
-        return ""
-    gaps = _list(f"{_prose(gap.what)}: {_prose(gap.why)}. {_prose(gap.remedy)}." for gap in coverage.gaps)
-    return f"**INCOMPLETE: this could not be read, and is not in the numbers.**\n\n{gaps}".rstrip()
-
-
-def _steps(audit: Audit) -> str:
-    steps = [f"{index}. {_prose(step)}" for index, step in enumerate(audit.verdict.next_steps, start=1)]
-    return "\n".join(steps) or "No finding asks for a step."
-
-
-def _sureness(audit: Audit) -> str:
+def _sureness(page: Page, audit: Audit, sureness: Sequence[tuple[str, tuple[int, ...]]]) -> str:
     headers = ("Number of nodes where it is", *CONFIDENCES)
-    table = _table(headers, [(what, *map(str, amounts)) for what, amounts in content.sureness(audit.nodes)])
+    table = page.table(headers, [(what, *map(str, amounts)) for what, amounts in sureness])
     open_ = audit.verdict.workloads.get("unknown", 0)
-    note = (
-        f"**For {counted(open_, 'workload')} the effect cannot be said.** That {content.UNKNOWN_NOTE}" if open_ else ""
+    lead = f"**For {counted(open_, 'workload')} the effect cannot be said.**"
+    return paragraphs([f"{lead} That {content.UNKNOWN_NOTE}" if open_ else "", table])
+
+
+def _findings(page: Page, rules: Sequence[content.RuleGroup]) -> str:
+    shown, more = first(rules, page.limits.listed)
+    away = sum(_amount(group) for group in rules[len(shown) :])
+    cut = left_out(f"{counted(more, 'more rule')} with {counted(away, 'finding')}" if more else "")
+    return paragraphs([*(_rule(page, group) for group in shown), cut]) or "None."
+
+
+def _rule(page: Page, group: content.RuleGroup) -> str:
+    place = finding_page(group.rule)
+    name = f"[{group.rule}]({place})" if place else page.name(group.rule)
+    shown, more = content.within(group, page.limits.findings)
+    answered = [
+        f"{bullets(_finding(page, finding) for finding in each.findings)}\n\n**What to do:** {page.sentence(each.remedy)}"
+        for each in shown
+    ]
+    cut = left_out(counted(more, "more finding") if more else "")
+    return paragraphs(
+        [
+            f"### {name} {page.name(group.title)}: {group.counts}",
+            page.sentence(group.why),
+            folded(f"{counted(_amount(group), 'finding')}, and what to do", paragraphs([*answered, cut])),
+        ]
     )
-    return "\n\n".join(part for part in (table, note) if part)
 
 
-def _nodes(nodes: Sequence[NodeAudit]) -> str:
-    if not nodes:
-        return "No Linux node was audited."
-    headers = (
-        "Node",
-        "If",
-        "cgroup",
-        "kubepods : system.slice",
-        "Pods : system",
-        "CPU for pods",
-        "CPU for system.slice",
-    )
-    rows = [
-        (
-            node.name,
-            when,
-            arrow(case.before.cgroup, case.after.cgroup),
-            content.root_values(case),
-            content.ratios(case),
-            arrow(percent(case.before.pods_share), percent(case.after.pods_share)),
-            arrow(percent(case.before.system_share), percent(case.after.system_share)),
-        )
-        for node in nodes
-        for when, case in content.node_cases(node)
-    ]
-    legend = "CPU as a fraction of the node's when everything wants CPU."
-    return "\n\n".join([_table(headers, rows), legend, _known(nodes), _described(nodes)])
+def _amount(group: content.RuleGroup) -> int:
+    return sum(len(answered.findings) for answered in group.groups)
 
 
-def _known(nodes: Sequence[NodeAudit]) -> str:
-    headers = ("Node", "What", "Now", "After", "How sure", "From")
-    rows = [
-        (node.name, what, _open(value, confidence), after, _open(confidence, confidence), _text(source))
-        for node in nodes
-        for what, value, after, confidence, source in content.known_rows(node)
-    ]
-    return _details("What is known of each node, and on what ground", _table(headers, rows))
-
-
-def _open(text: str, confidence: str) -> str:
-    return _Live(f"**{_cell(text)}**") if confidence == "unknown" else text
-
-
-def _described(nodes: Sequence[NodeAudit]) -> str:
-    headers = ("Node", "kubelet", "Container runtime", "OS", "Kernel", "Allocatable CPU", "Pods", "Hints")
-    rows = [
-        (
-            node.name,
-            node.kubelet_version,
-            node.container_runtime,
-            node.os_image,
-            node.kernel,
-            f"{node.allocatable_milli}m",
-            str(node.pod_count),
-            _text("; ".join(node.hints)),
-        )
-        for node in nodes
-    ]
-    return _details("What the API says of each node", _table(headers, rows))
-
-
-def _workloads(workloads: Sequence[WorkloadAudit]) -> str:
-    if not workloads:
-        return "No workload was audited: nothing can be said about workloads."
-    headers = (
-        "Workload",
-        "Kind",
-        "Pods",
-        "Effect",
-        "How sure",
-        "Against system",
-        "CPU of the node, where it changes most",
-        "Inside the pod",
-        "Nominal, no CPU share",
-    )
-    rows = [
-        (
-            workload.title,
-            workload.kind,
-            content.pods(workload),
-            _strong(content.effect_words(workload), workload.effect),
-            workload.confidence,
-            against_system(workload),
-            content.share(workload),
-            content.inside(workload),
-            _Live("<br>".join(map(_cell, content.nominals(workload))) or "?"),
-        )
-        for workload in workloads
-    ]
-    return f"{_table(headers, rows)}\n\n{' '.join(content.WORKLOAD_LEGEND)}"
-
-
-def _strong(text: str, effect: Effect) -> str:
-    return _Live(f"**{_cell(text)}**") if effect in ("stops", "loses", "unknown") else text
-
-
-def _findings(findings: Sequence[Finding]) -> str:
-    return "\n\n".join(_rule(group) for group in content.rules(findings)) or "None."
-
-
-def _rule(group: content.RuleGroup) -> str:
-    head = f"### {_cell(group.rule)} {_cell(group.title)}: {group.counts}\n\n{_prose(group.why)}"
-    return "\n\n".join([head, *map(_remedied, group.groups)])
-
-
-def _remedied(group: content.Remedied) -> str:
-    seen = _list(f"**{_lead(finding)}**: {_prose(finding.seen)}" for finding in group.findings)
-    return f"{seen}\n\n  What to do: {_prose(group.remedy)}"
-
-
-def _lead(finding: Finding) -> str:
+def _finding(page: Page, finding: Finding) -> str:
     about = content.subject(finding)
-    return f"{finding.severity}, {_cell(about)}" if about else finding.severity
+    lead = f"{finding.severity}, {page.name(about)}" if about else finding.severity
+    return f"{bold(lead)}: {page.sentence(finding.seen)}"
 
 
 def _method() -> str:
-    formulas = _list(f"**{name}**: `{formula}`: {users}." for name, formula, users in content.FORMULAS)
-    return f"{content.METHOD}\n\n{formulas}\n\n**Why a nominal 39 → 100 does not change a CPU share.** {content.WHY_NOMINAL}"
+    formulas = bullets(f"**{name}**: `{formula}`: {users}." for name, formula, users in content.FORMULAS)
+    return paragraphs([content.METHOD, formulas, f"**{_WHY_QUESTION}** {content.WHY_NOMINAL}"])
 
 
-def _assumptions(audit: Audit) -> str:
-    table = _table(("Threshold", "Value", "Meaning"), content.thresholds(audit))
-    return "\n\n".join(part for part in (_list(map(_prose, audit.scenario.assumptions)), table) if part)
-
-
-def _coverage(coverage: Coverage) -> str:
-    state = "**INCOMPLETE**" if not coverage.complete else "Complete: everything that was asked for was read."
-    gaps = _table(
-        ("Not read", "Why", "What to do"),
-        [(_Live(f"**{_text(gap.what)}**"), _text(gap.why), _text(gap.remedy)) for gap in coverage.gaps],
+def _assumptions(page: Page, audit: Audit) -> str:
+    assumed, more = first(audit.scenario.assumptions, page.limits.listed)
+    thresholds, others = first(content.thresholds(audit), page.limits.listed)
+    return paragraphs(
+        [
+            bullets(map(page.sentence, assumed)),
+            page.table(("Threshold", "Value", "Meaning"), thresholds),
+            left_out(
+                counted(more, "more assumption") if more else "", counted(others, "more threshold") if others else ""
+            ),
+        ]
     )
-    facts_ = _list(f"{_cell(what)}: {prose(value)}" for what, value in content.coverage_facts(coverage))
-    notes = _list(f"Note: {_prose(note)}" for note in content.notes(coverage))
-    return "\n\n".join(part for part in (state, gaps, facts_, notes) if part)
-
-
-def _appendix(workloads: Sequence[WorkloadAudit]) -> str:
-    headers = (
-        "Pod",
-        "Container",
-        "Node",
-        "If",
-        "Nominal (x default)",
-        "CPU of the node",
-        "x system.slice",
-        "Of its pod",
-        "Quota",
-    )
-    rows = [row for workload in workloads for row in _container_rows(workload)]
-    return _details("Every pod and container, before and after", _table(headers, rows))
-
-
-def _container_rows(workload: WorkloadAudit) -> Iterable[tuple[str, ...]]:
-    for pod in workload.pods:
-        parts = [("(pod)", pod.cases), *((f"{c.name} ({c.role})", c.cases) for c in pod.containers)]
-        for name, cases in parts:
-            for when, case in content.changes(cases):
-                yield (
-                    f"{workload.namespace}/{pod.name}",
-                    name,
-                    pod.node,
-                    when,
-                    content.nominal_change(case),
-                    arrow(percent(case.before.share), percent(case.after.share)),
-                    content.times_system(case),
-                    "" if name == "(pod)" else arrow(percent(case.before.in_pod), percent(case.after.in_pod)),
-                    content.quota_change(case),
-                )

@@ -5,11 +5,19 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit
-from kubectl_cgaudit.report.escape import shorten, visible
+from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, cut, grid, wrap
 from kubectl_cgaudit.report.words import counted, named
 
 _NAMES = 3
-_COLUMNS = ("NODES", "CGROUP", "HANDLER", "RUNTIME", "KUBELET", "SYSTEM.SLICE", "SURE")
+_COLUMNS = (
+    Column("NODES"),
+    Column("CGROUP", painted=True),
+    Column("HANDLER"),
+    Column("RUNTIME", painted=True),
+    Column("KUBELET"),
+    Column("SYSTEM.SLICE"),
+    Column("SURE", painted=True),
+)
 _WIDEST = 34
 
 
@@ -36,24 +44,32 @@ def as_json(nodes: Sequence[NodeAudit], *, events_read: bool) -> str:
     )
 
 
-def as_text(nodes: Sequence[NodeAudit], *, evidence: bool, events_read: bool) -> str:
-    """A row a node, or a group of nodes of which the same is known; then what would settle the unknowns."""
+def as_text(nodes: Sequence[NodeAudit], *, evidence: bool, events_read: bool, screen: Screen = PLAIN) -> str:
+    """A row a node, or a group of nodes of which the same is known; then what would settle the unknowns.
+
+    Prose is wrapped to the screen; the rows are as long as they get, because what is known should not be cut.
+    """
+
+    def wrapped(text: str, first: str = "", rest: str = "  ") -> str:
+        return wrap(screen.shown(text), screen.width, first, rest)
+
     groups: dict[bytes, list[NodeAudit]] = {}
     for node in nodes:
         groups.setdefault(_face(node), []).append(node)
-    table = [_COLUMNS, *(row for members in groups.values() for row in _rows(members))]
-    widths = [max(len(row[column]) for row in table) for column in range(len(_COLUMNS))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
-    lines += _section("CONTRADICTIONS", [(node, words) for node in nodes for words in node.contradictions])
-    lines += _section("KUBELETS THAT DID NOT ANSWER", [(node, words) for node in nodes for words in node.problems])
+    rows = [row for members in groups.values() for row in _rows(members, screen)]
+    lines = grid(_COLUMNS, rows, screen, fit=False)
+    contradictions = [f"{node.name}: {words}" for node in nodes for words in node.contradictions]
+    lines += _section("CONTRADICTIONS", [wrapped(text) for text in contradictions])
+    silent = [f"{node.name}: {words}" for node in nodes for words in node.problems]
+    lines += _section("KUBELETS THAT DID NOT ANSWER", [wrapped(text) for text in silent])
     if evidence:
         for node in nodes:
-            lines += ["", f"EVIDENCE OF {visible(node.name)}", *_evidence(node)]
+            pieces = [wrapped(text, "  ", " " * 11) for text in _evidence(node)]
+            lines += _section(wrapped(f"EVIDENCE OF {node.name}"), pieces)
     advice = settle(nodes, events_read=events_read)
-    if advice:
-        lines += ["", "TO SETTLE THE UNKNOWNS, CHEAPEST FIRST"]
-        lines += [f"{number}. {visible(step)}" for number, step in enumerate(advice, start=1)]
-    return "\n".join(lines) + "\n"
+    steps = [wrapped(step, f"{number}. ", "   ") for number, step in enumerate(advice, start=1)]
+    lines += _section("TO SETTLE THE UNKNOWNS, CHEAPEST FIRST", steps)
+    return screen.finished("\n".join(lines) + "\n")
 
 
 def _face(node: NodeAudit) -> bytes:
@@ -61,15 +77,19 @@ def _face(node: NodeAudit) -> bytes:
     return msgspec.json.encode((told, node.kubelet_version))
 
 
-def _rows(members: Sequence[NodeAudit]) -> Iterable[tuple[str, ...]]:
+def _rows(members: Sequence[NodeAudit], screen: Screen) -> Iterable[tuple[str, ...]]:
     """One line for each handler; the rest of the row stands in the first."""
     node = members[0]
-    names = shorten(visible(named((each.name for each in members), _NAMES)), _WIDEST)
-    kubelet = f"{visible(node.kubelet_version)} {_said(node.known['kubelet'])}"
-    first = (names, _said(node.known["cgroup"]))
-    last = (kubelet, shorten(_said(node.known["system_slice"]), _WIDEST), node.confidence)
+
+    def said(known: Known) -> str:
+        return cut(f"{screen.shown(known.value)} ({known.confidence})" if known.value else "unknown", _WIDEST)
+
+    names = cut(screen.shown(named((each.name for each in members), _NAMES)), _WIDEST)
+    kubelet = f"{screen.shown(node.kubelet_version)} {said(node.known['kubelet'])}"
+    first = (names, said(node.known["cgroup"]))
+    last = (kubelet, said(node.known["system_slice"]), node.confidence)
     handlers = [
-        (visible(what.removeprefix("runtime:")), shorten(_said(known), _WIDEST))
+        (screen.shown(what.removeprefix("runtime:")), said(known))
         for what, known in node.known.items()
         if what.startswith("runtime:")
     ]
@@ -77,18 +97,13 @@ def _rows(members: Sequence[NodeAudit]) -> Iterable[tuple[str, ...]]:
         yield (*first, *handler, *last) if index == 0 else ("", "", *handler, "", "", "")
 
 
-def _said(known: Known) -> str:
-    return f"{visible(known.value)} ({known.confidence})" if known.value else "unknown"
-
-
-def _section(title: str, said: Sequence[tuple[NodeAudit, str]]) -> list[str]:
-    lines = [f"{visible(node.name)}: {visible(words)}" for node, words in said]
+def _section(title: str, lines: Sequence[str]) -> list[str]:
     return ["", title, *lines] if lines else []
 
 
 def _evidence(node: NodeAudit) -> list[str]:
     if not node.evidence:
-        return ["  none beyond the defaults and the states file"]
+        return ["none beyond the defaults and the states file"]
     return [_piece(piece) for piece in node.evidence]
 
 
@@ -96,7 +111,7 @@ def _piece(piece: EvidenceRecord) -> str:
     told = (
         f"{piece.about} is {piece.value}" if piece.confidence != "hint" else f"{piece.about} is probably {piece.value}"
     )
-    return visible(f"  {piece.confidence:8} {told}: {piece.source}: {piece.saw}")
+    return f"{piece.confidence:8} {told}: {piece.source}: {piece.saw}"
 
 
 def settle(nodes: Sequence[NodeAudit], *, events_read: bool) -> list[str]:

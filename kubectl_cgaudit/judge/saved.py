@@ -1,0 +1,57 @@
+"""An audit that was saved as JSON, read again."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from kubectl_cgaudit.errors import InputError
+from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit
+
+REMEDY = "save an audit with: kubectl cgaudit -o json=FILE"
+
+
+class _Version(msgspec.Struct, rename="camel"):
+    schema_version: str | None = None
+
+
+def load(data: bytes, source: str) -> Audit:
+    """The audit in `data`. Raises InputError where it is none, or one of a newer major version of the schema."""
+    try:
+        version = msgspec.json.decode(data, type=_Version).schema_version
+    except msgspec.ValidationError:
+        version = None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(f"{source} is not valid JSON: {error}; {REMEDY}") from None
+    if version is None:
+        raise InputError(f"{source} holds no audit (it has no schemaVersion); {REMEDY}")
+    if version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
+        raise InputError(
+            f"{source} has schema version {version}, and this cgaudit reads {SCHEMA_VERSION}; use the release that wrote it"
+        )
+    try:
+        audit = msgspec.json.decode(data, type=Audit)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{source} is a damaged audit: {error}; {REMEDY}") from None
+    for problem in _problems(audit):
+        raise InputError(f"{source} is a damaged audit: {problem}; {REMEDY}")
+    return audit
+
+
+def _problems(audit: Audit) -> Iterator[str]:
+    """Where the parts of an audit do not fit together: no renderer has to ask again."""
+    for node in audit.nodes:
+        if not node.cases:
+            yield f"node {node.name} has no cases"
+        if missing := {"cgroup", "system_slice"} - set(node.known):
+            yield f"of node {node.name} it does not say {min(missing)}"
+    cases = {node.name: len(node.cases) for node in audit.nodes}
+    for workload in audit.workloads:
+        names = {pod.name for pod in workload.pods}
+        told = (workload.share, workload.against_system, workload.against_system_best, workload.inside_pod)
+        if any(change is not None and change.pod not in names for change in told):
+            yield f"{workload.title} speaks of a pod that it does not have"
+        for pod in workload.pods:
+            if pod.node not in cases:
+                yield f"pod {workload.namespace}/{pod.name} is on a node that is not there"
+            elif {len(pod.cases), *(len(each.cases) for each in pod.containers)} != {cases[pod.node]}:
+                yield f"pod {workload.namespace}/{pod.name} has other cases than its node"

@@ -1,0 +1,62 @@
+"""Every pod and container as a row; pods of a workload that show the same are one."""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from kubectl_cgaudit.judge.audit import CaseChange, PodAudit, WorkloadAudit
+from kubectl_cgaudit.report import content
+from kubectl_cgaudit.report.words import arrow, counted, percent
+
+
+class Row(Struct, frozen=True):
+    """Equal containers of a workload, or its equal pods. Strings are not escaped."""
+
+    workload: WorkloadAudit
+    pods: tuple[PodAudit, ...]
+    container: str
+    """Empty for the pod itself."""
+    role: str
+    when: str
+    nominal: str
+    share: str
+    times_system: str
+    in_pod: str
+    quota: str
+
+    @property
+    def where(self) -> str:
+        """The pod and its node, or how many there are of both."""
+        nodes = {pod.node for pod in self.pods}
+        if len(self.pods) == 1:
+            return f"{self.pods[0].name} on {self.pods[0].node}"
+        on = f"on {self.pods[0].node}" if len(nodes) == 1 else f"on {counted(len(nodes), 'node')}"
+        return f"{counted(len(self.pods), 'pod')}, such as {self.pods[0].name}, {on}"
+
+
+def rows(workloads: Iterable[WorkloadAudit]) -> Iterator[Row]:
+    """The rows, workload by workload, made as they are asked for."""
+    for workload in workloads:
+        joined: dict[tuple[str, ...], list[PodAudit]] = {}
+        for pod in workload.pods:
+            for face in _faces(pod):
+                joined.setdefault(face, []).append(pod)
+        for face, pods in joined.items():
+            yield Row(workload, tuple(pods), *face)
+
+
+def _faces(pod: PodAudit) -> Iterator[tuple[str, ...]]:
+    parts = [("", "", pod.cases), *((each.name, each.role, each.cases) for each in pod.containers)]
+    for name, role, cases in parts:
+        for when, case in content.changes(cases):
+            yield name, role, when, *_numbers(case, of_container=bool(name))
+
+
+def _numbers(case: CaseChange, *, of_container: bool) -> tuple[str, ...]:
+    return (
+        content.nominal_change(case),
+        arrow(percent(case.before.share), percent(case.after.share)),
+        content.times_system(case),
+        arrow(percent(case.before.in_pod), percent(case.after.in_pod)) if of_container else "",
+        content.quota_change(case),
+    )

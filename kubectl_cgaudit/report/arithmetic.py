@@ -1,0 +1,91 @@
+"""The arithmetic of a cgroup in words: from requests to shares, to a weight, to a fraction, and from a limit to a quota."""
+
+import math
+from collections.abc import Sequence
+
+from kubectl_cgaudit.cgroups.pods import container_limit, pod_level_resources, pod_request
+from kubectl_cgaudit.cgroups.version import KubeletVersion
+from kubectl_cgaudit.cgroups.weights import Formula
+from kubectl_cgaudit.collect.model import Container, Pod
+from kubectl_cgaudit.detect.state import Setup
+from kubectl_cgaudit.predict.quota import milli_to_quota
+from kubectl_cgaudit.predict.tree import Cgroup
+from kubectl_cgaudit.report.words import percent
+
+_MOST_SIBLINGS = 8
+
+
+def weighed(cgroup: Cgroup, formula: Formula | str) -> str:
+    """`3788 shares`, and on v2 how they become a weight."""
+    shares = cgroup.shares
+    if cgroup.version == "v1" or shares is None:
+        return f"{shares} shares"
+    return f"{shares} shares -> {weight_words(shares, formula, cgroup.weight)}"
+
+
+def weight_words(shares: int, formula: Formula | str, weight: int | None) -> str:
+    """How a formula makes a weight of shares."""
+    if formula == "linear":
+        return f"1 + (({shares} - 2) * 9999) // 262142 = weight {weight}"
+    if formula == "quadratic":
+        return (
+            f"ceil(10 ** ((L*L + 125*L) / 612 - 7/34)), L = log2({shares}) = {math.log2(shares):.4f}: weight {weight}"
+        )
+    return "no weight: this runtime sets none on the host"
+
+
+def part(own: Cgroup, others: Sequence[Cgroup]) -> float:
+    """The fraction (0..1) a cgroup gets of what it and its siblings share."""
+    total = (own.value or 0) + sum(cgroup.value or 0 for cgroup in others)
+    return (own.value or 0) / total if total else 0.0
+
+
+def fraction(name: str, own: Cgroup, others: Sequence[tuple[str, Cgroup]], of: str) -> str:
+    """`kubepods: 145 / (145 + system.slice 100) = 59% of the node`."""
+    listed = [f"{other} {cgroup.value}" for other, cgroup in others[:_MOST_SIBLINGS]]
+    if len(others) > _MOST_SIBLINGS:
+        rest = sum(cgroup.value or 0 for _, cgroup in others[_MOST_SIBLINGS:])
+        listed.append(f"{len(others) - _MOST_SIBLINGS} others {rest}")
+    against = " + ".join([str(own.value), *listed])
+    of_node = "" if of == "the node" else f" = {percent(own.share)} of the node"
+    return f"{name}: {own.value} / ({against}) = {percent(part(own, [c for _, c in others]))} of {of}{of_node}"
+
+
+def requested(pod: Pod, kubelet: KubeletVersion | None) -> str:
+    """How a pod's request is made of those of its containers."""
+    total = pod_request(pod, kubelet)
+    overhead = f" + overhead {pod.overhead_milli}m" if pod.overhead_milli else ""
+    if pod.request_milli is not None and pod_level_resources(kubelet):
+        return f"pod-level request {pod.request_milli}m{overhead} = {total}m"
+    running = [c for c in pod.containers if c.role in ("app", "sidecar")]
+    text = " + ".join(f"{c.name} {c.request_milli or 0}m" for c in running)
+    starting, sidecars = [], 0
+    for container in pod.containers:
+        amount = container.request_milli or 0
+        if container.role == "sidecar":
+            sidecars += amount
+        elif container.role == "init":
+            before = f" + sidecars before it {sidecars}m" if sidecars else ""
+            starting.append(f"init {container.name} {amount}m{before}")
+    if starting:
+        text = f"the larger of ({text}) and ({'), ('.join(starting)})"
+    return f"request {text}{overhead} = {total}m"
+
+
+def amount(container: Container, pod: Pod, setup: Setup) -> str:
+    """What a container's shares are made of."""
+    if container.request_milli is not None:
+        return f"request {container.request_milli}m"
+    limit = container_limit(container, pod, setup.kubelet_version)
+    if limit is None:
+        return "no request"
+    return f"no request, so its limit {limit}m" if container.limit_milli else f"no request, so the pod's limit {limit}m"
+
+
+def quota(limit: int, cgroup: Cgroup) -> str:
+    """`limit 77m * 100000 us / 1000 = 7700 us, rounded up to 8000 us`."""
+    raw = milli_to_quota(limit, cgroup.period_us)
+    exact = limit * cgroup.period_us // 1000
+    least = f", raised to the least of {raw} us" if raw != exact else ""
+    rounded = f", rounded up to {cgroup.quota_us} us" if cgroup.quota_us != raw else ""
+    return f"limit {limit}m * {cgroup.period_us} us / 1000 = {exact} us{least}{rounded}: the quota"

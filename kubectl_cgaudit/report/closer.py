@@ -1,0 +1,160 @@
+"""A closer look at a workload: its worst pod, level by level, what decides it, and what to do."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from kubectl_cgaudit.judge.audit import (
+    Change,
+    ContainerAudit,
+    Finding,
+    Moment,
+    NodeAudit,
+    NodeCase,
+    PodAudit,
+    WorkloadAudit,
+)
+from kubectl_cgaudit.report.pictures.levels import Level, of_case
+from kubectl_cgaudit.report.words import arrow, counted, number, percent, ratio_to_system, signed
+
+SubjectKey = tuple[str | None, str, str | None]
+_SAME = 1e-6
+
+
+class Closer(Struct, frozen=True):
+    """What is shown of a workload. Strings are not escaped."""
+
+    workload: WorkloadAudit
+    pod: PodAudit
+    when: str
+    now: tuple[Level, ...]
+    after: tuple[Level, ...]
+    rows: tuple[tuple[str, str, str, str], ...]
+    """Level, who writes it, now, after."""
+    why: str
+    findings: tuple[Finding, ...]
+    others: str
+    """What of the workload is not in the picture."""
+
+
+def by_subject(findings: Iterable[Finding]) -> dict[SubjectKey, tuple[Finding, ...]]:
+    """The findings of each workload, worst first."""
+    found: dict[SubjectKey, tuple[Finding, ...]] = {}
+    for finding in findings:
+        about = finding.subject
+        if about.kind == "workload":
+            key = about.namespace, about.name, about.workload_kind
+            found[key] = (*found.get(key, ()), finding)
+    return found
+
+
+def closer(
+    workload: WorkloadAudit, nodes: Mapping[str, NodeAudit], findings: Mapping[SubjectKey, tuple[Finding, ...]]
+) -> Closer | None:
+    """The closer look; None where no pod was predicted."""
+    change = _decisive(workload)
+    pod = next((each for each in workload.pods if change and each.name == change.pod), None)
+    if change is None or pod is None or pod.node not in nodes:
+        return None
+    node = nodes[pod.node]
+    index = next((i for i, case in enumerate(pod.cases) if case.when == change.when), 0)
+    containers = _first(pod.containers, workload.inside_pod)
+    case = node.cases[index]
+    now = of_case(case.before, pod, index, containers, after=False)
+    after = of_case(case.after, pod, index, containers, after=True)
+    others = len(workload.pods) - 1
+    return Closer(
+        workload=workload,
+        pod=pod,
+        when=change.when,
+        now=now,
+        after=after,
+        rows=tuple(_rows(now, after, pod, index)),
+        why=_why(workload, pod, case, index, now, after),
+        findings=findings.get((workload.namespace, workload.name, workload.kind), ()),
+        others=f"Its {counted(others, 'other pod')} change less, or as much." if others else "",
+    )
+
+
+def _decisive(workload: WorkloadAudit) -> Change | None:
+    """The change to look at: against the system, unless CPU only moves inside the pod or is gained."""
+    worst, best = workload.against_system, workload.against_system_best
+    if workload.effect == "moves" and workload.inside_pod:
+        return workload.inside_pod
+    return best if workload.effect == "gains" and best else worst
+
+
+def _first(containers: Sequence[ContainerAudit], inside: Change | None) -> Sequence[ContainerAudit]:
+    """The containers that compete, the one that loses most of its pod's CPU first."""
+    name = inside.container if inside else None
+    return sorted(containers, key=lambda each: each.name != name)
+
+
+def _rows(
+    now: Sequence[Level], after: Sequence[Level], pod: PodAudit, index: int
+) -> Iterable[tuple[str, str, str, str]]:
+    names = ("all pods, of the node", f"{pod.qos} pods, of all pods", f"this pod, of the {pod.qos} pods")
+    for name, before, then in zip(names, now, after, strict=False):
+        yield name, before.writer, percent(before.own.fraction), percent(then.own.fraction)
+    case = pod.cases[index]
+    yield "= this pod, of the node", "", percent(case.before.share), percent(case.after.share)
+    yield "= this pod, times system.slice", "", _times(case.before), _times(case.after)
+    for container in pod.containers:
+        each = container.cases[index]
+        if each.before.in_pod is not None:
+            yield (
+                f"{container.name}, of this pod",
+                "runtime",
+                percent(each.before.in_pod),
+                percent(each.after.in_pod),
+            )
+
+
+def _times(moment: Moment) -> str:
+    return "?" if moment.against_system is None else number(moment.against_system)
+
+
+def _why(
+    workload: WorkloadAudit, pod: PodAudit, case: NodeCase, index: int, now: Sequence[Level], after: Sequence[Level]
+) -> str:
+    moment = pod.cases[index]
+    against = moment.before.against_system, moment.after.against_system
+    before, then = case.before, case.after
+    parts = []
+    if against[0] and against[1] and abs(against[1] / against[0] - 1) >= _SAME:
+        root = math.log(then.pods_per_system / before.pods_per_system) if before.pods_per_system else 0.0
+        whole = math.log(against[1] / against[0])
+        moved = before.cgroup != then.cgroup
+        because = f", because {pod.node} goes from cgroup {before.cgroup} to {then.cgroup}" if moved else ""
+        ratio = arrow(ratio_to_system(before), ratio_to_system(then))
+        values = f"{before.kubepods} : {before.system_slice} -> {then.kubepods} : {then.system_slice}"
+        if abs(root) >= abs(whole) / 2:
+            parts.append(f"At the root of the tree pods : system.slice goes {ratio} ({values}){because}.")
+        else:
+            parts.append(
+                f"Inside kubepods its part goes {percent(_within(now))} -> {percent(_within(after))}{because}: "
+                "the numbers of its siblings change otherwise than its own."
+            )
+        parts.append(f"So it has {number(against[0])} -> {number(against[1])} times the CPU of system.slice.")
+    else:
+        parts.append("Against system processes nothing changes for this pod.")
+    inside = workload.inside_pod
+    found = next((each for each in pod.containers if inside and each.name == inside.container), None)
+    if found and found.cases[index].before.in_pod and signed(_change(found, index)) != "0%":
+        each = found.cases[index]
+        parts.append(
+            f"Inside the pod {found.name} goes from {percent(each.before.in_pod)} to {percent(each.after.in_pod)} "
+            f"({signed(_change(found, index))}): the runtime writes other weights, which only its containers share."
+        )
+    return " ".join(parts)
+
+
+def _within(levels: Sequence[Level]) -> float:
+    """The pod's part of all pods' CPU."""
+    return math.prod(level.own.fraction for level in levels[1:3])
+
+
+def _change(container: ContainerAudit, index: int) -> float:
+    before, after = container.cases[index].before.in_pod, container.cases[index].after.in_pod
+    return after / before - 1 if before and after is not None else 0.0

@@ -1,0 +1,70 @@
+"""Where CPU moves between the containers of a pod: each container's part, now and after."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from kubectl_cgaudit.judge.audit import ContainerAudit, WorkloadAudit
+from kubectl_cgaudit.report.words import percent, signed
+
+
+class Slice(Struct, frozen=True):
+    """A container's part of its pod's CPU."""
+
+    name: str
+    request: str
+    before: float
+    after: float
+    nominal: str
+
+    @property
+    def change(self) -> str:
+        """How much of its part it gains or loses."""
+        return signed(self.after / self.before - 1) if self.before else "?"
+
+    @property
+    def numbers(self) -> tuple[str, str]:
+        """Both parts in percent."""
+        return percent(self.before), percent(self.after)
+
+
+class Inside(Struct, frozen=True):
+    """A pod in which CPU moves. Strings are not escaped."""
+
+    workload: WorkloadAudit
+    pod: str
+    node: str
+    when: str
+    slices: tuple[Slice, ...]
+
+
+def moving(workloads: Iterable[WorkloadAudit]) -> list[Inside]:
+    """The workloads in which CPU moves beyond the threshold, or may, most first; each by its worst pod."""
+    found = [workload for workload in workloads if _moves(workload)]
+    found.sort(key=lambda each: (each.inside_pod.change if each.inside_pod else 0.0, each.title, each.kind))
+    return [_inside(workload) for workload in found]
+
+
+def _moves(workload: WorkloadAudit) -> bool:
+    if workload.inside_pod is None or signed(workload.inside_pod.change) == "0%":
+        return False
+    return "moves" in workload.effects or "unknown" in workload.effects
+
+
+def _inside(workload: WorkloadAudit) -> Inside:
+    change = workload.inside_pod
+    assert change is not None
+    pod = next(each for each in workload.pods if each.name == change.pod)
+    index = next((i for i, case in enumerate(pod.cases) if case.when == change.when), 0)
+    slices = [_slice(container, index) for container in pod.containers]
+    return Inside(workload, pod.name, pod.node, change.when, tuple(each for each in slices if each))
+
+
+def _slice(container: ContainerAudit, index: int) -> Slice | None:
+    before, after = container.cases[index].before, container.cases[index].after
+    if before.in_pod is None or after.in_pod is None:
+        return None
+    amount = container.request_milli if container.request_milli is not None else container.limit_milli
+    units = ["shares" if each.version == "v1" else "weight" for each in (before, after)]
+    nominal = f"{units[0]} {before.value} -> {units[1]} {after.value}"
+    return Slice(container.name, "none" if amount is None else f"{amount}m", before.in_pod, after.in_pod, nominal)

@@ -1,0 +1,165 @@
+"""The way from the root to one pod and its containers at one moment: each level with its siblings and its arithmetic."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from kubectl_cgaudit.cgroups.pods import container_limit, pod_limit, pod_request
+from kubectl_cgaudit.collect.model import Node
+from kubectl_cgaudit.detect.runtime import Runtime
+from kubectl_cgaudit.detect.state import Setup
+from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PodTree
+from kubectl_cgaudit.report.arithmetic import amount, fraction, part, quota, requested, weighed
+from kubectl_cgaudit.report.words import counted
+
+_MOST_AT_ROOT = 8
+_SLICES = {"Burstable": "kubepods-burstable", "BestEffort": "kubepods-besteffort"}
+
+Siblings = list[tuple[str, Cgroup]]
+
+
+class Level(Struct, frozen=True):
+    """A cgroup, or several siblings together, at one moment. Nothing is escaped.
+
+    depth: 0 for the root's children. value: with its unit. part: the fraction (0..1) among its siblings, None if it does
+    not compete. share: the fraction (0..1) of the node's CPU. notes: the arithmetic.
+    """
+
+    depth: int
+    label: str
+    value: str
+    part: float | None
+    share: float | None
+    notes: tuple[str, ...] = ()
+
+
+def levels(node: Node, tree: NodeTree, index: int, setup: Setup, handler: str) -> Iterator[Level]:
+    """Every level of the pod at `index` of the tree, parents before children and siblings before what is explained."""
+    pod_tree = tree.pods[index]
+    yield from _root(node, tree, setup)
+    if pod_tree.pod.qos == "Guaranteed":
+        yield from _pod(tree, pod_tree, setup, setup.runtime(handler), 1)
+        yield from _containers(pod_tree, setup, setup.runtime(handler), 2)
+    else:
+        yield from _slice(tree, pod_tree, setup)
+        yield from _pod(tree, pod_tree, setup, setup.runtime(handler), 2)
+        yield from _containers(pod_tree, setup, setup.runtime(handler), 3)
+
+
+def _value(cgroup: Cgroup, amount: int | None) -> str:
+    return "none set" if amount is None else f"{'shares' if cgroup.version == 'v1' else 'weight'} {amount}"
+
+
+def _own(depth: int, label: str, cgroup: Cgroup, others: Siblings, *notes: str) -> Level:
+    value = _value(cgroup, cgroup.value)
+    return Level(depth, label, value, part(cgroup, [other for _, other in others]), cgroup.share, notes)
+
+
+def _together(depth: int, label: str, members: Sequence[Cgroup], beside: Siblings, own: Cgroup) -> Iterator[Level]:
+    """Siblings that are summed up in one row; no row if there are none."""
+    if members:
+        total = sum(cgroup.value or 0 for cgroup in members)
+        whole = (own.value or 0) + sum(cgroup.value or 0 for _, cgroup in beside)
+        share = sum(cgroup.share or 0.0 for cgroup in members)
+        yield Level(depth, label, _value(own, total), total / whole if whole else 0.0, share)
+
+
+def _root(node: Node, tree: NodeTree, setup: Setup) -> Iterator[Level]:
+    named = [((cgroup.path or "").strip("/"), cgroup) for cgroup in tree.root]
+    for label, cgroup in named[:_MOST_AT_ROOT]:
+        yield Level(0, label, _value(cgroup, cgroup.value), cgroup.share, cgroup.share)
+    more = [cgroup for _, cgroup in named[_MOST_AT_ROOT:]]
+    yield from _together(0, f"{len(more)} others", more, named, tree.kubepods)
+    milli = node.allocatable_milli
+    made = weighed(tree.kubepods, setup.kubelet_formula)
+    yield _own(
+        0,
+        "kubepods",
+        tree.kubepods,
+        named,
+        "all pods against system processes; written by the kubelet",
+        f"allocatable CPU {milli}m -> {milli} * 1024 // 1000 = {made}",
+        fraction("kubepods", tree.kubepods, named, "the node"),
+    )
+
+
+def _slices(tree: NodeTree) -> Siblings:
+    """The slices that hold something that wants CPU."""
+    both = [(_SLICES["Burstable"], tree.burstable), (_SLICES["BestEffort"], tree.besteffort)]
+    return [(name, cgroup) for name, cgroup in both if cgroup.share]
+
+
+def _pods(tree: NodeTree, qos: str, but: PodTree | None = None) -> Siblings:
+    """The pods of a QoS class that want CPU."""
+    found = (other for other in tree.pods if other.pod.qos == qos and other is not but and other.cgroup.share)
+    return [(f"{other.pod.namespace}/{other.pod.name}", other.cgroup) for other in found]
+
+
+def _slice(tree: NodeTree, pod_tree: PodTree, setup: Setup) -> Iterator[Level]:
+    qos = pod_tree.pod.qos
+    own = tree.burstable if qos == "Burstable" else tree.besteffort
+    slices = [(name, cgroup) for name, cgroup in _slices(tree) if cgroup is not own]
+    guaranteed = _pods(tree, "Guaranteed")
+    others = slices + guaranteed
+    for name, cgroup in slices:
+        beside = [(label, other) for label, other in others if other is not cgroup]
+        yield _own(1, name, cgroup, [*beside, ("", own)])
+    label = counted(len(guaranteed), "Guaranteed pod")
+    yield from _together(1, label, [cgroup for _, cgroup in guaranteed], others, own)
+    if qos == "Burstable":
+        pods = [other.pod for other in tree.pods if other.pod.qos == "Burstable"]
+        total = sum(pod_request(pod, setup.kubelet_version) for pod in pods)
+        made = f"requests of {counted(len(pods), 'active Burstable pod')} {total}m -> {total} * 1024 // 1000 ="
+    else:
+        made = "BestEffort always has"
+    yield _own(
+        1,
+        _SLICES[qos],
+        own,
+        others,
+        f"the {qos} slice inside kubepods; written by the kubelet",
+        f"{made} {weighed(own, setup.kubelet_formula)}",
+        fraction("slice", own, others, "kubepods"),
+    )
+
+
+def _pod(tree: NodeTree, pod_tree: PodTree, setup: Setup, runtime: Runtime, depth: int) -> Iterator[Level]:
+    pod, own = pod_tree.pod, pod_tree.cgroup
+    slices = _slices(tree) if pod.qos == "Guaranteed" else []
+    pods = _pods(tree, pod.qos, but=pod_tree)
+    others = slices + pods
+    for name, cgroup in slices:
+        yield _own(depth, name, cgroup, [*((n, other) for n, other in others if other is not cgroup), ("", own)])
+    label = counted(len(pods), f"other {pod.qos} pod")
+    yield from _together(depth, label, [cgroup for _, cgroup in pods], others, own)
+    where = "directly in kubepods, beside the slices" if pod.qos == "Guaranteed" else "against the other pods beside it"
+    made = "BestEffort" if pod.qos == "BestEffort" else requested(pod, setup.kubelet_version)
+    of = "kubepods" if pod.qos == "Guaranteed" else f"the {pod.qos} slice"
+    notes = [
+        f"{where}; written by the kubelet",
+        f"{made} -> {weighed(own, setup.kubelet_formula)}",
+        fraction("pod", own, others, of),
+    ]
+    limit = pod_limit(pod, setup.kubelet_version)
+    if limit is not None:
+        notes.append(quota(limit, own))
+    notes.append(f"containers: against each other inside the pod; written by the runtime, {runtime}")
+    yield _own(depth, f"{pod.namespace}/{pod.name}", own, others, *notes)
+
+
+def _containers(pod_tree: PodTree, setup: Setup, runtime: Runtime, depth: int) -> Iterator[Level]:
+    competing = [(container, cgroup) for container, cgroup in pod_tree.containers if cgroup.share is not None]
+    for container, cgroup in pod_tree.containers:
+        notes = [f"{amount(container, pod_tree.pod, setup)} -> {weighed(cgroup, runtime.formula)}"]
+        others = [(other.name, theirs) for other, theirs in competing if other is not container]
+        if cgroup.share is not None:
+            notes.append(fraction(container.name, cgroup, others, "the pod"))
+        elif container.role == "init":
+            notes.append("runs before the others")
+        else:
+            notes.append("how the pod's CPU is split is not in cgroups")
+        if cgroup.quota_us is not None:
+            limit = container_limit(container, pod_tree.pod, setup.kubelet_version)
+            notes.append(quota(limit or 0, cgroup))
+        own = None if cgroup.share is None else part(cgroup, [theirs for _, theirs in others])
+        yield Level(depth, container.name, _value(cgroup, cgroup.value), own, cgroup.share, tuple(notes))

@@ -1,0 +1,96 @@
+"""The nodes' part of the table: a row for each outcome, nodes with the same outcomes together."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from kubectl_cgaudit.judge.audit import NodeAudit, NodeCase
+from kubectl_cgaudit.judge.condition import condition
+from kubectl_cgaudit.report.screen import WIDEST, Column, Screen, cut, grid, middle
+from kubectl_cgaudit.report.words import arrow, counted, named, percent, ratio_to_system
+
+_MOST_NODES = 15
+_MOST_NAMES = 20
+_KUBEPODS = Column("KUBEPODS : SYSTEM.SLICE")
+_KUBELET = Column("KUBELET", cut, 20)
+_RUNTIMES = Column("RUNTIMES")
+_LAST = (Column("CPU FOR PODS"), Column("SURE", painted=True), Column("WHEN", cut, 20))
+
+
+def narrow(nodes: Sequence[NodeAudit], screen: Screen) -> str:
+    """The first groups of nodes in the screen's width."""
+    groups = _groups(nodes)
+    extra = (_KUBEPODS, _KUBELET) if screen.width >= WIDEST else ()
+    rows = [
+        row for node, names in groups[:_MOST_NODES] for row in _rows(screen.shown(named(names, 1)), node, extra, screen)
+    ]
+    lines = _drawn(extra, rows, screen, fit=True)
+    hidden = len(groups) - _MOST_NODES
+    if hidden > 0:
+        lines.append(f"and {counted(hidden, 'more group')} of nodes: see -o wide")
+    elif any("…" in line for line in lines):
+        lines.append("Names are cut at …: see -o wide")
+    return "\n".join(lines)
+
+
+def wide(nodes: Sequence[NodeAudit], screen: Screen) -> str:
+    """Every group of nodes with its runtimes, in lines as long as they get."""
+    extra = (_KUBEPODS, _KUBELET, _RUNTIMES)
+    rows = [
+        row
+        for node, names in _groups(nodes)
+        for row in _rows(screen.shown(named(names, _MOST_NAMES)), node, extra, screen)
+    ]
+    return "\n".join(_drawn(extra, rows, screen, fit=False))
+
+
+def system_slice(nodes: Sequence[NodeAudit]) -> str:
+    """Which numbers rest on a weight of system.slice that nobody measured or said; not escaped."""
+    assumed = [node.name for node in nodes if node.known["system_slice"].confidence == "hint"]
+    if not assumed:
+        return ""
+    where = "every node" if len(assumed) == len(nodes) else named(assumed, 5)
+    return f"SURE leaves out system.slice, whose weight is assumed to be the default on {where}."
+
+
+def _groups(nodes: Sequence[NodeAudit]) -> list[tuple[NodeAudit, list[str]]]:
+    equal: dict[bytes, tuple[NodeAudit, list[str]]] = {}
+    for node in nodes:
+        same = msgspec.json.encode((node.cases, node.confidence))
+        equal.setdefault(same, (node, []))[1].append(node.name)
+    return list(equal.values())
+
+
+def _drawn(extra: Sequence[Column], rows: Sequence[Sequence[str]], screen: Screen, *, fit: bool) -> list[str]:
+    heads = [Column("NODE", middle, 12), Column("CGROUP"), Column("PODS : SYSTEM"), *extra, *_LAST]
+    if not any(row[-1] for row in rows):
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
+    return grid(heads, rows, screen, fit=fit)
+
+
+def _rows(name: str, node: NodeAudit, extra: Sequence[Column], screen: Screen) -> Iterable[list[str]]:
+    """Cases with the same outcome share a row."""
+    outcomes: dict[tuple[str, ...], list[str]] = {}
+    for case in node.cases:
+        outcomes.setdefault(_cells(case, extra, screen), []).append(case.when)
+    every = [case.when for case in node.cases]
+    for index, (cells, whens) in enumerate(outcomes.items()):
+        first = index == 0
+        when = screen.shown(condition(whens, every))
+        yield [name if first else "", *cells, node.confidence if first else "", when]
+
+
+def _cells(case: NodeCase, extra: Sequence[Column], screen: Screen) -> tuple[str, ...]:
+    before, after = case.before, case.after
+    runtimes = (f"{handler}: {arrow(was, after.runtimes[handler])}" for handler, was in before.runtimes.items())
+    more = {
+        _KUBEPODS: arrow(f"{before.kubepods} : {before.system_slice}", f"{after.kubepods} : {after.system_slice}"),
+        _KUBELET: screen.shown(arrow(before.kubelet, after.kubelet)),
+        _RUNTIMES: screen.shown(", ".join(runtimes)),
+    }
+    return (
+        f"{before.cgroup} -> {after.cgroup}",
+        arrow(ratio_to_system(before), ratio_to_system(after)),
+        *(more[column] for column in extra),
+        arrow(percent(before.pods_share), percent(after.pods_share)),
+    )

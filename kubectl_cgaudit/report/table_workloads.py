@@ -1,0 +1,123 @@
+"""The workloads' part of the table. Names give way to the width; numbers do not, until nothing else is left."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from kubectl_cgaudit.judge.audit import WorkloadAudit
+from kubectl_cgaudit.report import content
+from kubectl_cgaudit.report.screen import WIDEST, Column, Screen, columns, cut, grid, middle
+from kubectl_cgaudit.report.words import KIND_LETTERS, against_system, arrow, counted, nominal, number, percent, span
+
+_MOST_ROWS = 25
+_MEDIUM = 120
+
+
+def _inside_cut(text: str, most: int) -> str:
+    """`node-exp… -10%`: the container's name is cut, never what it loses."""
+    name, _, numbers = text.rpartition(" ")
+    return text if columns(text) <= most else f"{cut(name, max(most - columns(numbers) - 1, 2))} {numbers}"
+
+
+class _Part(Struct, frozen=True):
+    """A column and what stands in it, not escaped. `from_width` is the least width of a screen that shows it."""
+
+    column: Column
+    cell: Callable[[WorkloadAudit], str]
+    from_width: int = 0
+
+
+def _title(workload: WorkloadAudit) -> str:
+    return f"{workload.namespace}/{workload.name} {KIND_LETTERS.get(workload.kind, workload.kind.lower())}"
+
+
+def _pods(workload: WorkloadAudit) -> str:
+    return (
+        f"{workload.pod_count}+{workload.unpredicted_pods}?" if workload.unpredicted_pods else f"{workload.pod_count}"
+    )
+
+
+def _effect(workload: WorkloadAudit) -> str:
+    return ", ".join(effect for effect in workload.effects if effect != "nominal") or workload.effect
+
+
+def _cpu_of_node(workload: WorkloadAudit) -> str:
+    share = workload.share
+    return arrow(percent(share.before), percent(share.after)) if share else "?"
+
+
+def _worst_pod(workload: WorkloadAudit) -> str:
+    change = workload.against_system
+    return f"{number(change.before)} -> {number(change.after)} ({change.pod} on {change.node})" if change else "?"
+
+
+def _inside(workload: WorkloadAudit) -> str:
+    """The container that loses most of its pod's CPU; nothing where none does."""
+    said = content.inside(workload)
+    return "" if said in ("0%", "?") else said
+
+
+def _nominal(workload: WorkloadAudit) -> str:
+    """Of the container that INSIDE POD names, else of the first."""
+    if not workload.nominal:
+        return ""
+    worst = workload.inside_pod.container if workload.inside_pod else None
+    said = next((change for change in workload.nominal if change.container == worst), workload.nominal[0])
+    before, after = f"{said.before_unit} {span(said.before)}", f"{said.after_unit} {span(said.after)}"
+    if said.before_unit == said.after_unit:
+        after = before if said.before == said.after else span(said.after)
+    others = len(workload.nominal) - 1
+    return f"{said.container}: {arrow(before, after)}" + (f"; {others} more…" if others else "")
+
+
+def _nominals(workload: WorkloadAudit) -> str:
+    return "; ".join(f"{change.container}: {nominal(change)}" for change in workload.nominal)
+
+
+_NARROW = (
+    _Part(Column("WORKLOAD", middle, 26), _title),
+    _Part(Column("PODS", right=True), _pods),
+    _Part(Column("EFFECT", painted=True), _effect),
+    _Part(Column("SURE", painted=True), lambda workload: workload.confidence, _MEDIUM),
+    _Part(Column("VS SYSTEM"), against_system),
+    _Part(Column("CPU OF NODE"), _cpu_of_node, _MEDIUM),
+    _Part(Column("WORST POD", cut, 20), _worst_pod, WIDEST),
+    _Part(Column("INSIDE POD", _inside_cut, 16), _inside),
+    _Part(Column("NOMINAL", cut, 20), _nominal, WIDEST),
+)
+_WIDE = (
+    _Part(Column("WORKLOAD"), _title),
+    _Part(Column("PODS", right=True), _pods),
+    _Part(Column("EFFECT", painted=True), lambda workload: ", ".join(workload.effects) or "none"),
+    _Part(Column("SURE", painted=True), lambda workload: workload.confidence),
+    _Part(Column("AGAINST SYSTEM"), against_system),
+    _Part(Column("WORST POD"), _worst_pod),
+    _Part(Column("CPU OF NODE"), _cpu_of_node),
+    _Part(Column("INSIDE POD"), _inside),
+    _Part(Column("NOMINAL WEIGHT"), _nominals),
+)
+
+
+def narrow(workloads: Sequence[WorkloadAudit], screen: Screen) -> str:
+    """The workloads that change, the worst first, in the screen's width; what is left out is counted."""
+    changed = [workload for workload in workloads if workload.effect != "none"]
+    parts = [part for part in _NARROW if screen.width >= part.from_width]
+    lines = _drawn(parts, changed[:_MOST_ROWS], screen, fit=True) if changed else []
+    left_out = []
+    if len(changed) < len(workloads):
+        left_out.append(f"{counted(len(workloads) - len(changed), 'workload')} unchanged")
+    if len(changed) > _MOST_ROWS:
+        left_out.append(f"{len(changed) - _MOST_ROWS} more that change")
+    if any("…" in line for line in lines):
+        left_out.append("cells cut at …")
+    return "\n".join([*lines, f"{', '.join(left_out)}: -o wide shows all."] if left_out else lines)
+
+
+def wide(workloads: Sequence[WorkloadAudit], screen: Screen) -> str:
+    """Every workload with every number, in lines as long as they get."""
+    return "\n".join(_drawn(_WIDE, workloads, screen, fit=False)) if workloads else ""
+
+
+def _drawn(parts: Sequence[_Part], shown: Sequence[WorkloadAudit], screen: Screen, *, fit: bool) -> list[str]:
+    rows = [[screen.shown(part.cell(workload)) for part in parts] for workload in shown]
+    return grid([part.column for part in parts], rows, screen, fit=fit)

@@ -1,0 +1,119 @@
+"""`report` writes what the first run would have written, and says what is no audit."""
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.errors import InputError
+from kubectl_cgaudit.judge.audit import Audit, Known
+from kubectl_cgaudit.judge.saved import load
+from kubectl_cgaudit.report.data import render_json
+from kubectl_cgaudit.report.formats import FORMATS
+from tests.support import RECORDED_FLAGS, audited, recorded_audit, recorded_blind
+from tests.test_markdown import HOSTILE, hand_made
+
+
+def _outputs(folder: Path) -> list[str]:
+    folder.mkdir()
+    return [word for name in FORMATS for word in ("-o", f"{name}={folder / name}")]
+
+
+def test_every_format_is_the_same_byte_for_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    assert run([*RECORDED_FLAGS, *_outputs(tmp_path / "first")]) == 0
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert run(["report", str(tmp_path / "first" / "json"), *_outputs(tmp_path / "again")]) == 0
+    for name in FORMATS:
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "first" / name).read_bytes()
+
+
+def _sound(audit: Audit) -> Audit:
+    """A hand-made audit with what every real one says of its nodes."""
+    known = {**audit.nodes[0].known, "system_slice": Known("default", "hint", "x")}
+    return replace(audit, nodes=(replace(audit.nodes[0], known=known),))
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_strings_survive_the_json(name: str) -> None:
+    audit = _sound(hand_made(name))
+    assert load(render_json(audit).encode(), "x") == audit
+
+
+@pytest.mark.parametrize("audit", [recorded_audit(), audited(recorded_blind())])
+def test_a_real_audit_is_the_same_json_again(audit: object) -> None:
+    text = render_json(audit)  # type: ignore[arg-type]
+    assert render_json(load(text.encode(), "x")) == text
+
+
+def test_gzip_and_an_incomplete_audit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(render_json(_sound(hand_made(complete=False))).encode()))
+    assert run(["report", str(path)]) == 3
+    assert "INCOMPLETE" in capsys.readouterr().out
+
+
+def test_an_audit_of_the_schema_before_this_one_reads() -> None:
+    text = re.sub(r',\s*"qos": \{\}', "", render_json(replace(_sound(hand_made()), schema_version="1.0")))
+    assert '"qos": {' not in text
+    older = load(text.encode(), "x")
+    assert older.schema_version == "1.0"
+    assert older.nodes[0].cases[0].before.qos == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        ("", "x.json is empty; save an audit with: kubectl cgaudit -o json=FILE"),
+        ("{", "x.json is not valid JSON: Input data was truncated; save an audit with: kubectl cgaudit -o json=FILE"),
+        (
+            '{"kind": "List", "items": []}',
+            "x.json holds no audit (it has no schemaVersion); save an audit with: kubectl cgaudit -o json=FILE",
+        ),
+        ("[]", "x.json holds no audit (it has no schemaVersion); save an audit with: kubectl cgaudit -o json=FILE"),
+        (
+            '{"schemaVersion": "2.0"}',
+            "x.json has schema version 2.0, and this cgaudit reads 1.1; use the release that wrote it",
+        ),
+        (
+            '{"schemaVersion": "1.1"}',
+            "x.json is a damaged audit: Object missing required field `toolVersion`; save an audit with: "
+            "kubectl cgaudit -o json=FILE",
+        ),
+    ],
+)
+def test_what_is_no_audit(
+    content: str, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.json").write_text(content)
+    assert run(["report", "x.json"]) == 1
+    assert capsys.readouterr().err == f"error: {error}\n"
+
+
+def test_no_such_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["report", "none.json"]) == 1
+    assert capsys.readouterr().err == "error: none.json cannot be read: No such file or directory; check the path\n"
+
+
+def test_parts_that_do_not_fit_together_are_an_error_and_no_traceback() -> None:
+    audit = _sound(hand_made())
+    (node, *_), (workload, *_) = audit.nodes, audit.workloads
+    (pod, *_) = workload.pods
+    damaged = {
+        "node web has no cases": replace(audit, nodes=(replace(node, cases=()),)),
+        "of node web it does not say cgroup": replace(audit, nodes=(replace(node, known={}),)),
+        "pod web/web is on a node that is not there": replace(audit, nodes=()),
+        "web/web speaks of a pod that it does not have": replace(
+            audit, workloads=(replace(workload, pods=(replace(pod, name="other"),)),)
+        ),
+        "pod web/web has other cases than its node": replace(
+            audit, workloads=(replace(workload, pods=(replace(pod, cases=()),)),)
+        ),
+    }
+    for problem, broken in damaged.items():
+        with pytest.raises(InputError, match=f"^x is a damaged audit: {problem}; save an audit"):
+            load(render_json(broken).encode(), "x")

@@ -1,0 +1,268 @@
+"""The terminal's table at every width."""
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.judge.audit import Audit, ContainerAudit, NodeAudit, PodAudit, WorkloadAudit
+from kubectl_cgaudit.report import table
+from kubectl_cgaudit.report.screen import Column, Screen, columns, cut, grid, middle, wrap
+from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod, recorded_audit, recorded_blind
+
+RECORDED = recorded_audit()
+BLIND = audited(recorded_blind())
+HOSTILE = st.one_of(
+    st.text(st.characters(), min_size=1, max_size=60),
+    st.text("東京😀é\u0301\x1b[31m\u202e\n a-", min_size=1, max_size=300),
+)
+
+
+def renamed(audit: Audit, name: Callable[[str], str]) -> Audit:
+    """The audit with every name that comes from the cluster replaced."""
+
+    def of_container(each: ContainerAudit) -> ContainerAudit:
+        return replace(each, name=name(each.name))
+
+    def of_pod(each: PodAudit) -> PodAudit:
+        return replace(each, name=name(each.name), containers=tuple(map(of_container, each.containers)))
+
+    def of_workload(each: WorkloadAudit) -> WorkloadAudit:
+        change, system = each.inside_pod, each.against_system
+        return replace(
+            each,
+            name=name(each.name),
+            namespace=name(each.namespace),
+            kind=name(each.kind),
+            pods=tuple(map(of_pod, each.pods)),
+            inside_pod=change and replace(change, container=name(change.container or "")),
+            against_system=system and replace(system, pod=name(system.pod), node=name(system.node)),
+            nominal=tuple(replace(nominal, container=name(nominal.container)) for nominal in each.nominal),
+        )
+
+    def of_node(each: NodeAudit) -> NodeAudit:
+        return replace(each, name=name(each.name))
+
+    findings = tuple(
+        replace(f, subject=replace(f.subject, name=name(f.subject.name)), seen=f"{name('x')}: {f.seen}")
+        for f in audit.findings
+    )
+    gaps = tuple(replace(gap, what=name(gap.what)) for gap in audit.coverage.gaps)
+    return replace(
+        audit,
+        workloads=tuple(map(of_workload, audit.workloads)),
+        nodes=tuple(map(of_node, audit.nodes)),
+        findings=findings,
+        coverage=replace(audit.coverage, source=name(audit.coverage.source), gaps=gaps),
+    )
+
+
+def displayed(line: str) -> int:
+    """How many columns a terminal needs."""
+    return sum(
+        2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.category(c) in ("Mn", "Me") else 1
+        for c in line
+    )
+
+
+def rows(text: str, *beginnings: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith(beginnings)]
+
+
+def test_at_80_columns() -> None:
+    assert rows(
+        table.render(RECORDED), "NODE", "worker-c", "WORKLOAD", "shop/checkout d", "platform/node", "data/redis s"
+    ) == [
+        "NODE      CGROUP    PODS : SYSTEM        CPU FOR PODS  SURE",
+        "worker-c  v1 -> v2  3.7 : 1 -> 1.45 : 1  79% -> 59%    assumed",
+        "WORKLOAD                    PODS  EFFECT        VS SYSTEM  INSIDE POD",
+        "shop/checkout deploy           3  loses, moves  -62%..0%   app -6.0%",
+        "platform/node-exporter ds      3  loses, moves  -56%..0%   node-exporter -10%",
+        "data/redis sts                 1  nominal       0%         redis -4.7%",
+    ]
+
+
+def test_at_120_columns_also_how_sure_and_the_cpu_of_the_node() -> None:
+    assert rows(
+        table.render(RECORDED, Screen(120)), "WORKLOAD", "shop/checkout d", "platform/node", "data/redis s"
+    ) == [
+        "WORKLOAD                    PODS  EFFECT        SURE     VS SYSTEM  CPU OF NODE    INSIDE POD",
+        "shop/checkout deploy           3  loses, moves  assumed  -62%..0%   27% -> 20%     app -6.0%",
+        "platform/node-exporter ds      3  loses, moves  assumed  -56%..0%   2.8% -> 2.3%   node-exporter -10%",
+        "data/redis sts                 1  nominal       assumed  0%         15%            redis -4.7%",
+    ]
+
+
+def test_at_200_columns_also_the_worst_pod_and_the_nominal_weight() -> None:
+    lines = rows(table.render(RECORDED, Screen(200)), "NODE", "worker-c", "WORKLOAD", "shop/checkout d", "data/redis s")
+    assert lines == [
+        "NODE      CGROUP    PODS : SYSTEM        KUBEPODS : SYSTEM.SLICE   KUBELET           CPU FOR PODS  SURE",
+        "worker-c  v1 -> v2  3.7 : 1 -> 1.45 : 1  3788 : 1024 -> 145 : 100  1.33.13 (linear)  79% -> 59%    assumed",
+        "WORKLOAD                    PODS  EFFECT        SURE     VS SYSTEM  CPU OF NODE    "
+        "WORST POD                                              INSIDE POD          NOMINAL",
+        "shop/checkout deploy           3  loses, moves  assumed  -62%..0%   27% -> 20%     "
+        "1.29 -> 0.492 (checkout-d5491e7e7-22276 on worker-c)   app -6.0%           app: weight 39..100 -> 100; 3 more…",
+        "data/redis sts                 1  nominal       assumed  0%         15%            "
+        "1.13 -> 1.13 (redis-0 on worker-b)                     redis -4.7%         redis: weight 20 -> 59; 1 more…",
+    ]
+
+
+def test_what_is_cut_is_said() -> None:
+    long = renamed(RECORDED, lambda name: name + "-with-a-name-that-goes-on-and-on")
+    text = table.render(long)
+    assert "3 workloads unchanged, cells cut at …: -o wide shows all.\n" in text
+    assert "Names are cut at …: see -o wide\n" in text
+    assert "cut at" not in table.render(RECORDED)
+    assert "shop-with…t-goes-on-and-on     2  loses, moves  -61%..0%   payments-with-a… -15%" in text.splitlines()
+    assert (
+        "platform-with-a-name-that-goes-on-and-on/node-exporter-with-a-name-that-goes-on-and-on"
+        in table.render_wide(long)
+    )
+
+
+@given(HOSTILE, st.sampled_from((80, 97, 120, 200)), st.booleans())
+@example("東" * 200, 80, True)
+@example("😀-" * 90, 120, False)
+@example("e\u0301" * 300, 80, True)
+@example("a b " * 100, 80, True)
+@settings(max_examples=120, deadline=None)
+def test_no_line_is_wider_than_the_screen(name: str, width: int, drawing: bool) -> None:
+    for audit in (RECORDED, BLIND):
+        text = table.render(renamed(audit, lambda old: f"{old}{name}"), Screen(width, drawing=drawing))
+        assert [line for line in text.splitlines() if displayed(line) > width] == []
+        assert drawing or text.isascii()
+        assert not set(text) & {"\x1b", "\u202e", "\r"}
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("abc", 3),
+        ("東京", 4),
+        ("e\u0301", 1),
+        ("😀", 2),
+        ("❤\ufe0f", 2),
+        ("☰", 2),
+        ("\U0001f1e9", 2),
+        ("é", 1),
+        ("", 0),
+    ],
+)
+def test_columns(text: str, taken: int) -> None:
+    assert columns(text) == taken
+
+
+@given(HOSTILE, st.integers(4, 40))
+@settings(max_examples=200, deadline=None)
+def test_cutting_and_wrapping_keep_to_the_width(name: str, width: int) -> None:
+    shown = Screen().shown(name)
+    assert columns(shown) >= displayed(shown)
+    assert columns(cut(shown, width)) <= width
+    assert columns(middle(shown, width)) <= width
+    assert all(columns(line) <= width for line in wrap(shown, width).splitlines())
+
+
+def test_columns_stay_under_their_titles_beside_wide_characters() -> None:
+    heads = (Column("NAME", middle), Column("N", right=True), Column("X"))
+    assert grid(heads, [("東京", "1", "a"), ("abc", "22", "b"), ("é\u0301", "3", "c")], Screen()) == [
+        "NAME   N  X",
+        "東京   1  a",
+        "abc   22  b",
+        "é\u0301      3  c",
+    ]
+
+
+def test_effects_beyond_two_stay_whole() -> None:
+    workload = replace(RECORDED.workloads[0], effects=("loses", "unknown", "moves", "gains"))
+    (line,) = rows(table.render(replace(RECORDED, workloads=(workload,))), "shop/checkout d")
+    assert line == "shop/checkout deploy     3  loses, unknown, moves, gains  -62%..0%   app -6.0%"
+
+
+def test_wide_has_a_title_over_every_column() -> None:
+    lines = table.render_wide(RECORDED).splitlines()
+    title = next(line for line in lines if line.startswith("WORKLOAD"))
+    row = next(line for line in lines if line.startswith("shop/checkout d"))
+    assert title.split("  ")[0] == "WORKLOAD"
+    for name, value in (("SURE", "assumed"), ("AGAINST SYSTEM", "-62%..0%"), ("NOMINAL WEIGHT", "app: weight 39..100")):
+        assert row[title.index(name) :].startswith(value)
+
+
+def test_unpredicted_pods_are_marked() -> None:
+    result = audited(cluster(node(), pod("p", container("c", "1"), on="gone")))
+    (line,) = rows(table.render(result), "default/p")
+    assert line == "default/p pod  0+1?  unknown  ?"
+
+
+@pytest.mark.parametrize(
+    ("said", "width"), [("", 80), ("120", 120), ("50", 80), ("100000000000", 200), ("x", 80), ("0", 80), ("²", 80)]
+)
+def test_a_pipe_is_80_columns_unless_columns_says_otherwise(
+    said: str, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", said)
+    assert run(RECORDED_FLAGS) == 0
+    assert capsys.readouterr().out == table.render(_named_by_files(), Screen(width))
+
+
+def _named_by_files() -> Audit:
+    source = "nodes.json, pods.json, workloads.json, runtimeclasses.json"
+    return replace(RECORDED, coverage=replace(RECORDED.coverage, source=source))
+
+
+def test_a_file_is_80_columns_without_colour_always(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert run([*RECORDED_FLAGS, "-o", f"table={tmp_path / 'x'}"]) == 0
+    assert (tmp_path / "x").read_text() == table.render(_named_by_files(), Screen(80))
+
+
+def in_a_terminal(words: list[str], width: int, **environment: str) -> str:
+    """What the program writes to a terminal of that width."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    clean = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")}
+    running = subprocess.Popen(
+        [sys.executable, "-m", "kubectl_cgaudit", *words],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        env={**clean, "TERM": "xterm-256color", **environment},
+    )
+    os.close(theirs)
+    data = b""
+    while True:
+        try:
+            some = os.read(ours, 65536)
+        except OSError:  # Linux ends a terminal with EIO.
+            break
+        if not some:
+            break
+        data += some
+    os.close(ours)
+    assert running.wait() == 0
+    return data.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_a_terminal_gets_its_width_and_colour(width: int) -> None:
+    text = in_a_terminal(RECORDED_FLAGS, width)
+    assert text == table.render(_named_by_files(), Screen(width, colour=True, terminal=True))
+
+
+def test_a_terminal_without_colour_or_unicode() -> None:
+    assert in_a_terminal(RECORDED_FLAGS, 300, NO_COLOR="1") == table.render(_named_by_files(), Screen(200))
+    drawn = in_a_terminal(["tree", "worker-b", *RECORDED_FLAGS], 80, TERM="dumb", PYTHONIOENCODING="ascii")
+    assert drawn.isascii()
+    assert "|  `- exporter" in drawn
