@@ -23,3 +23,14 @@ class UsageError(CgauditError):
     """What the user wrote (a flag, a states file, a target) is wrong; the command line exits with 2."""
 
     exit_code = 2
+
+
+class InterruptedAuditError(CgauditError):
+    """The user broke off the reading; the command line exits with 130."""
+
+    exit_code = 130
+
+    def __init__(self, last: str) -> None:
+        super().__init__(
+            f"interrupted after {last}; nothing was written" if last else "interrupted; nothing was written"
+        )

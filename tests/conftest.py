@@ -1,9 +1,19 @@
-"""Nothing of the developer's terminal decides a test."""
+"""Nothing of the developer's terminal decides a test, and no test waits for a server to come to itself."""
 
 import pytest
+
+from kubectl_cgaudit.collect import patience
 
 
 @pytest.fixture(autouse=True)
 def _plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "CLICOLOR"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long would have been waited between attempts."""
+    waited: list[float] = []
+    monkeypatch.setattr(patience, "sleep", waited.append)
+    return waited

@@ -301,7 +301,7 @@ def test_service_account(tmp_path, monkeypatch):
         monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
         monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
         with Api(Connection()) as api:
-            assert api.get("/api/v1/nodes?limit=500").status == 200
+            assert api.fetch("/api/v1/nodes?limit=500", lambda answer: answer.status) == 200
     assert api.source == f"cluster {server.host} (in-cluster service account)"
     assert server.requests[0].headers["Authorization"] == "bearer mounted"
 

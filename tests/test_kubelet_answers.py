@@ -15,9 +15,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kubectl_cgaudit.collect import kubelet, metrics, transport
+from kubectl_cgaudit.collect import door, kubelet, metrics
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig
+from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import ClusterError, InputError
 from tests.support import GOLDEN, golden_json
@@ -49,10 +50,6 @@ def golden_pods() -> dict[str, set[tuple[str, str]]]:
         named = (item["metadata"]["namespace"], item["metadata"]["name"])
         pods.setdefault(item["spec"].get("nodeName", ""), set()).add(named)
     return pods
-
-
-def silent(line: str) -> None:
-    pass
 
 
 # Parsing
@@ -549,7 +546,9 @@ def test_recorded_kubelets_through_the_proxy(tmp_path, monkeypatch):
     lines: list[str] = []
     connection = Connection(kubeconfig=kubeconfig(tmp_path / "config"))
     with replay("kubelets") as played, Api(connection) as api:
-        answers = kubelet.from_proxy(api, NODES, golden_pods(), lines.append)
+        answers = kubelet.from_proxy(
+            api, NODES, golden_pods(), lambda what, done, total: lines.append(f"{what} {done} of {total}")
+        )
         assert played.play_count == 9
         assert played.all_played
         asked = {request.uri.removeprefix(RECORDED) for request in played.requests}
@@ -1053,7 +1052,7 @@ def test_direct_refusals(tmp_path, code, problems):
 
 
 def test_direct_connection_failures(tmp_path, monkeypatch):
-    monkeypatch.setattr(transport, "_CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(door, "CONNECT_SECONDS", 0.2)
     with (
         socket.socket() as unused,
         socket.create_server(("127.0.0.1", 0)) as mute,

@@ -11,6 +11,7 @@ from kubectl_cgaudit.collect import live, transport
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.live import Connection
 from kubectl_cgaudit.collect.model import Cluster, Gap, Owner
+from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import ClusterError, InputError, UsageError
 from tests.vcr_support import (
@@ -30,7 +31,7 @@ from tests.vcr_support import (
     write_cassette,
 )
 
-EXPIRED = "the list expired while it was read (410) and was continued from a newer state, so it mixes two moments"
+EXPIRED = "the list expired twice while it was read (410) and was continued from a newer state, so it mixes two moments"
 OWNER_NOTES = (
     "RuntimeClasses may not be listed (403): each is taken by its name as the handler",
     "ReplicaSets may not be listed (403): Deployments are named from the pod-template-hash",
@@ -54,11 +55,15 @@ def recorded(tmp_path):
     return Connection(kubeconfig=kubeconfig(tmp_path / "config"))
 
 
+def told(lines):
+    return lambda what, done, total: lines.append(f"{what} {done}" + (f" of {total}" if total else ""))
+
+
 def everything(namespace, labels):
     return True
 
 
-def read(connection, namespace=None, selects=everything, progress=lambda line: None) -> Cluster:
+def read(connection, namespace=None, selects=everything, progress=silent) -> Cluster:
     return live.read(connection, namespace, selects, "", progress)
 
 
@@ -84,7 +89,7 @@ def whole(tmp_path):
 def test_whole_cluster(recorded, whole):
     lines = []
     with replay(whole) as played:
-        cluster = read(recorded, progress=lines.append)
+        cluster = read(recorded, progress=told(lines))
         asked = [request.uri.removeprefix(RECORDED) for request in played.requests]
         assert played.play_count == 6
     assert lines == ["nodes 3", "pods 29", "runtimeclasses 3", "replicasets 8", "jobs 2", "events 1"]
@@ -124,8 +129,8 @@ def test_pages(recorded):
     lines = []
     assembly = Assembly(everything, "")
     with replay("pages") as played, Api(recorded) as api:
-        live.read_nodes(api, assembly, lines.append, page_size=2)
-        live.read_pods(api, None, assembly, lines.append, page_size=7)
+        live.read_nodes(api, assembly, told(lines), page_size=2)
+        live.read_pods(api, None, assembly, told(lines), page_size=7)
         assert played.all_played
     cluster = assembly.cluster(api.source)
     assert lines == [
@@ -143,9 +148,10 @@ def test_expired_list_is_continued(recorded, tmp_path):
     handed_out = json.loads(chosen[0]["response"]["body"]["string"])["metadata"]["continue"]
     chosen[1]["request"]["uri"] = f"{RECORDED}/api/v1/pods?limit=7&continue={handed_out}"
     assembly = Assembly(everything, "")
-    cassette = write_cassette(tmp_path / "expired.yaml", chosen)
+    # It expires twice: the first time the list is read again from the start.
+    cassette = write_cassette(tmp_path / "expired.yaml", [*chosen[:2], *chosen])
     with replay(cassette) as played, Api(recorded) as api:
-        live.read_pods(api, None, assembly, lambda line: None, page_size=7)
+        live.read_pods(api, None, assembly, silent, page_size=7)
         assert played.all_played
     cluster = assembly.cluster(api.source)
     assert len(cluster.pods) == 29
@@ -168,17 +174,35 @@ def test_expired_list_without_a_token_starts_again(tmp_path):
         cluster = read(local(tmp_path, server))
     assert asked == ["limit=500", "limit=500&continue=t1%3D", "limit=500", "limit=500&continue=t3%3D"]
     assert [pod.name for pod in cluster.pods] == ["one", "two"]
-    assert cluster.reading.duplicates == 1
-    assert cluster.reading.gaps == (Gap("pods", EXPIRED, "run the audit again"),)
+    assert cluster.reading.duplicates == 0
+    assert cluster.reading.gaps == ()
+
+
+def test_a_list_that_starts_again_forgets_what_it_had(tmp_path):
+    asked = []
+
+    def pods(path):
+        asked.append(path)
+        if "continue" in path:
+            return a_status(410, "too old") if len(asked) == 2 else a_list("Pod", a_pod("two"))
+        return a_list("Pod", a_pod("gone" if len(asked) == 1 else "one"), **{"continue": "t"})
+
+    with serve(only(pods=pods)) as server:
+        cluster = read(local(tmp_path, server))
+    assert [pod.name for pod in cluster.pods] == ["one", "two"]
+    assert cluster.reading.gaps == ()
 
 
 def test_list_that_always_expires_is_given_up(tmp_path):
     def nodes(path):
         return a_status(410, "too old") if "continue" in path else a_list("Node", a_node(), **{"continue": "t"})
 
-    with serve(only(nodes=nodes)) as server, pytest.raises(ClusterError, match=r"/api/v1/nodes with 410: too old;"):
-        read(local(tmp_path, server))
-    assert len(server.requests) == 8
+    with serve(only(nodes=nodes)) as server:
+        cluster = read(local(tmp_path, server))
+    assert [request.path.partition("?")[0] for request in server.requests].count("/api/v1/nodes") == 8
+    assert cluster.reading.gaps == (
+        Gap("nodes", "the list broke off after 1 node (410: too old)", "run the audit again"),
+    )
 
 
 def test_list_that_repeats_its_token_ends(tmp_path):
@@ -379,7 +403,7 @@ def test_pods_that_break_off_are_kept(tmp_path):
     with serve(only(pods=pods)) as server:
         cluster = read(local(tmp_path, server))
     assert [pod.name for pod in cluster.pods] == ["one"]
-    assert cluster.reading.gaps == (Gap("pods", "the list broke off after 1 pods (500: away)", "run the audit again"),)
+    assert cluster.reading.gaps == (Gap("pods", "the list broke off after 1 pod (500: away)", "run the audit again"),)
 
 
 def test_broken_owner_lists_are_notes(tmp_path):
@@ -406,13 +430,11 @@ def test_empty_owner_lists_count_as_read(tmp_path):
     assert cluster.pods == ()
 
 
-def test_busy_server_is_asked_again(tmp_path, monkeypatch):
-    pauses = []
-    monkeypatch.setattr(transport.time, "sleep", pauses.append)
+def test_busy_server_is_asked_again(tmp_path, pauses):
     replies = [(429, b"", {"Retry-After": "2"}), (429, b"", {"Retry-After": "99"}), a_list("Node", a_node())]
     with serve(only(nodes=lambda path: replies.pop(0))) as server:
         assert len(read(local(tmp_path, server)).nodes) == 1
-    assert pauses == [2, 5]
+    assert pauses == [2, 30]
 
 
 def test_no_nodes(tmp_path):
@@ -593,3 +615,98 @@ def test_proxy_that_is_away(tmp_path):
         f"far.invalid through the proxy {proxy} cannot be asked: connection refused; "
         "check that it runs and the port in the kubeconfig is right"
     )
+
+
+def test_a_token_that_expires_is_renewed_once(tmp_path):
+    asked = []
+
+    def pods(path):
+        asked.append(path)
+        if len(asked) == 1:
+            return a_list("Pod", a_pod("one"), **{"continue": "t"})
+        return a_status(401, "Unauthorized") if len(asked) == 2 else a_list("Pod", a_pod("two"))
+
+    with serve(only(pods=pods)) as server:
+        token = tmp_path / "token"
+        token.write_text("first")
+        path = kubeconfig(tmp_path / "c", server=server.url, user={"tokenFile": str(token)})
+        progress = told([])
+
+        def rotate(what, done, total):
+            progress(what, done, total)
+            token.write_text("second")
+
+        cluster = read(Connection(kubeconfig=path), progress=rotate)
+    sent = [request.headers["Authorization"] for request in server.requests if "/pods" in request.path]
+    assert sent[-1] == "Bearer second"
+    assert [pod.name for pod in cluster.pods] == ["one", "two"]
+    assert cluster.reading.gaps == ()
+
+
+def test_a_server_that_comes_back_is_waited_for(tmp_path, pauses):
+    replies = [a_status(503, "away"), a_status(500, "etcd"), a_list("Node", a_node())]
+    with serve(only(nodes=lambda path: replies.pop(0))) as server:
+        assert len(read(local(tmp_path, server)).nodes) == 1
+    assert pauses == [0.5, 1.0]
+
+
+def test_a_server_that_stays_away_is_given_up_after_five_attempts(tmp_path, pauses):
+    with serve(only(nodes=a_status(503, "away"))) as server, pytest.raises(ClusterError, match="503: away"):
+        read(local(tmp_path, server))
+    assert len(server.requests) == 5
+    assert pauses == [0.5, 1.0, 2.0, 4.0]
+
+
+def test_a_wrong_page_is_asked_for_again(tmp_path, pauses):
+    replies = [(200, b"<html>", {}), a_list("Pod"), a_list("Node", a_node())]
+    with serve(only(nodes=lambda path: replies.pop(0))) as server:
+        assert len(read(local(tmp_path, server)).nodes) == 1
+    assert pauses == [0.5, 1.0]
+
+
+def by_namespace(readable, listed=("a", "b", "c")):
+    """Pods may be listed in some namespaces only; `listed` are the namespaces, or None where they may not be listed."""
+
+    def answer(path):
+        bare = path.partition("?")[0]
+        if bare == "/api/v1/namespaces":
+            return (
+                a_status(403, "no")
+                if listed is None
+                else a_list("Namespace", *({"metadata": {"name": n}} for n in listed))
+            )
+        if bare.endswith("/pods"):
+            name = bare.split("/")[4] if "namespaces" in bare else None
+            return a_list("Pod", a_pod(f"in-{name}", name)) if name in readable else a_status(403, "no")
+        return small_cluster(path)
+
+    return answer
+
+
+UNTIL = "ask for list on pods cluster-wide; until then effective shares are upper bounds, because siblings are unseen"
+
+
+def test_pods_are_read_namespace_by_namespace(tmp_path):
+    with serve(by_namespace({"a", "c"})) as server:
+        cluster = read(local(tmp_path, server))
+    assert [pod.name for pod in cluster.pods] == ["in-a", "in-c"]
+    why = "pods may not be listed cluster-wide (403), nor in these"
+    assert cluster.reading.gaps == (Gap("pods of 1 namespace: b", why, UNTIL),)
+
+
+def test_all_namespaces_read_one_by_one_is_complete(tmp_path):
+    with serve(by_namespace({"a", "b", "c"})) as server:
+        cluster = read(local(tmp_path, server))
+    assert len(cluster.pods) == 3
+    assert cluster.reading.gaps == ()
+    note = "pods may not be listed cluster-wide (403): they were read namespace by namespace, so not all at one moment"
+    assert cluster.reading.notes == (note,)
+
+
+def test_the_context_s_namespace_is_tried_where_namespaces_are_not_known(tmp_path):
+    with serve(by_namespace({"a"}, None)) as server:
+        path = kubeconfig(tmp_path / "c", server=server.url, namespace="a")
+        cluster = read(Connection(kubeconfig=path))
+    assert [pod.name for pod in cluster.pods] == ["in-a"]
+    why = "pods may not be listed cluster-wide (403)"
+    assert cluster.reading.gaps == (Gap("pods of the other namespaces", why, UNTIL),)

@@ -23,11 +23,33 @@ def test_a_line_that_replaces_itself_after_two_seconds(clock: list[float], monke
     screen = Terminal()
     monkeypatch.setattr("sys.stderr", screen)
     line = progress.Progress()
-    for at, text in ((101.9, "pods 500"), (102.1, "pods 1000"), (102.2, "pods 1500"), (102.4, "pods \x1b[31m")):
+    for at, what, done in ((101.9, "pods", 500), (102.1, "pods", 1000), (102.2, "pods", 1500), (102.4, "x\x1b[31m", 1)):
         clock[0] = at
-        line(text)
+        line(what, done, None)
     line.close()
-    assert screen.getvalue() == "\r\x1b[Kreading pods 1000\r\x1b[Kreading pods \\x1b[31m\r\x1b[K"
+    assert screen.getvalue() == "\r\x1b[Kreading pods 1000\r\x1b[Kreading x\\x1b[31m 1\r\x1b[K"
+    assert line.last == "x\x1b[31m 1"
+
+
+@pytest.mark.parametrize(
+    ("at", "done", "total", "shown"),
+    [
+        (103.0, 1000, 4000, "pods 1000 of 4000, 9 s left"),
+        (110.0, 1000, 150_000, "pods 1000 of 150000, 25 min left"),
+        (110.0, 4000, 4000, "pods 4000 of 4000, 0 s left"),
+        (110.0, 4000, None, "pods 4000"),
+    ],
+)
+def test_it_says_how_long_the_rest_takes(
+    at: float, done: int, total: int | None, shown: str, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    line = progress.Progress()
+    line("pods", 0, total)
+    clock[0] = at
+    line("pods", done, total)
+    assert screen.getvalue() == f"\r\x1b[Kreading {shown}"
 
 
 def test_silent_where_nobody_watches(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,6 +57,6 @@ def test_silent_where_nobody_watches(clock: list[float], monkeypatch: pytest.Mon
     monkeypatch.setattr("sys.stderr", screen)
     line = progress.Progress()
     clock[0] = 200.0
-    line("pods 500")
+    line("pods", 500, 1000)
     line.close()
     assert screen.getvalue() == ""

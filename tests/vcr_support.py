@@ -126,13 +126,14 @@ def kubeconfig(
     cluster: dict[str, Any] | None = None,
     user: dict[str, Any] | None = None,
     name: str = "mixed",
+    **context: str,
 ) -> str:
     """Write a kubeconfig with one context and return its path."""
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": name,
-        "contexts": [{"name": name, "context": {"cluster": f"{name}-cluster", "user": f"{name}-user"}}],
+        "contexts": [{"name": name, "context": {"cluster": f"{name}-cluster", "user": f"{name}-user", **context}}],
         "clusters": [{"name": f"{name}-cluster", "cluster": {"server": server, **(cluster or {})}}],
         "users": [{"name": f"{name}-user", "user": {"token": "dummy"} if user is None else user}],
     }

@@ -8,6 +8,7 @@ import click
 from msgspec import Struct
 
 from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.collect.progress import Progress
 from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.collect.selector import parse as parse_selector
 from kubectl_cgaudit.detect import states
@@ -157,7 +158,7 @@ def rules(chosen: Source) -> tuple[Rule, ...]:
     return states.load(chosen.states) if chosen.states else ()
 
 
-def collect(chosen: Source, progress: Callable[[str], None]) -> Cluster:
+def collect(chosen: Source, progress: Progress) -> Cluster:
     """Read the files or the cluster."""
     selects, words = _selection(chosen)
     if chosen.files:

@@ -7,23 +7,38 @@ from kubectl_cgaudit.report.escape import visible
 
 _PATIENCE = 2.0
 _PACE = 0.2
+_MINUTE = 60
 
 
 class Progress:
-    """Shows one line that replaces itself."""
+    """Shows one line that replaces itself: what is read, how much of it, and how long the rest takes."""
 
     def __init__(self) -> None:
         self._watched = sys.stderr.isatty()
         self._began = time.monotonic()
         self._shown = 0.0
+        self._what = ""
+        self._since = self._began
+        self.last = ""
+        """How far it was, for who breaks it off."""
 
-    def __call__(self, text: str) -> None:
-        """Show `text` if it is time to."""
+    def __call__(self, what: str, done: int, total: int | None) -> None:
+        """Show how far it is, if it is time to."""
         now = time.monotonic()
+        if what != self._what:
+            self._what, self._since = what, now
+        self.last = f"{what} {done}" + (f" of {total}" if total else "")
         if self._watched and now - self._began > _PATIENCE and now - self._shown > _PACE:
             self._shown = now
-            sys.stderr.write(f"\r\x1b[Kreading {visible(text)}")
+            sys.stderr.write(f"\r\x1b[Kreading {visible(self.last)}{self._left(done, total, now)}")
             sys.stderr.flush()
+
+    def _left(self, done: int, total: int | None, now: float) -> str:
+        """How long the rest of this list takes at the pace so far."""
+        if not total or not done or now - self._since < _PATIENCE:
+            return ""
+        seconds = round((now - self._since) * (total - done) / done)
+        return f", {seconds} s left" if seconds < 2 * _MINUTE else f", {round(seconds / _MINUTE)} min left"
 
     def close(self) -> None:
         """Take the line away."""

@@ -9,7 +9,7 @@ from kubectl_cgaudit.cli import options, output
 from kubectl_cgaudit.cli.progress import Progress
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect.states import Rule
-from kubectl_cgaudit.errors import NotFoundError
+from kubectl_cgaudit.errors import InterruptedAuditError, NotFoundError
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.report.escape import visible
 
@@ -56,6 +56,8 @@ def read(chosen: options.Source) -> tuple[Cluster, tuple[Rule, ...]]:
     progress = Progress()
     try:
         return options.collect(chosen, progress), rules
+    except KeyboardInterrupt:
+        raise InterruptedAuditError(progress.last) from None
     finally:
         progress.close()
 

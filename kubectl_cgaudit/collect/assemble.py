@@ -59,6 +59,19 @@ class Assembly:
         else:
             self._owners.setdefault(kind, {})
 
+    def forget(self, kind: str, namespace: str | None = None) -> None:
+        """Drop what came of a kind, for its list starts again or broke off; of one namespace if it is named."""
+        if kind == "Node":
+            self._nodes.clear()
+        elif kind == "Pod":
+            self._pods = {key: pod for key, pod in self._pods.items() if namespace not in (None, key[0])}
+        elif kind == "RuntimeClass":
+            self._runtime_classes = None
+        elif kind == "Event":
+            self._cgroup_v1_warnings = None
+        else:
+            self._owners.pop(kind, None)
+
     def add(self, kind: str, raw: Any, decode: Decode, source: str) -> None:
         """Decode one object of `kind` and keep what matters of it."""
         try:

@@ -11,6 +11,8 @@ from urllib.parse import unquote, urlsplit
 from kubectl_cgaudit.collect.kubeconfig import LOG_IN, NEXT, Choice, Fields, not_found, text
 from kubectl_cgaudit.errors import ClusterError
 
+_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
 
 def configure(choice: Choice) -> Any:
     """The client's Configuration for a choice. Runs the exec plugin, if the user has one."""
@@ -62,6 +64,14 @@ def in_cluster() -> Any:
         ) from None
     _complete_proxy(configuration)
     return configuration
+
+
+def own_namespace() -> str:
+    """The namespace of the pod this runs in; empty if it is not said."""
+    try:
+        return _NAMESPACE_FILE.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ""
 
 
 def _with_token(choice: Choice) -> Fields:

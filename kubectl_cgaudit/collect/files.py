@@ -1,16 +1,18 @@
 """Read what `kubectl get nodes,pods -A -o json` (or yaml) printed: Lists or single objects, gzip or not."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import yaml
 
+from kubectl_cgaudit.collect import snapshot
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.input import name_of, read_bytes
 from kubectl_cgaudit.collect.model import Cluster, Gap
+from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.errors import InputError
 
@@ -29,14 +31,15 @@ class _ItemKind(msgspec.Struct):
     kind: str = ""
 
 
-def read(
-    paths: tuple[str, ...], selects: Selects, filter_text: str, progress: Callable[[str], None] = lambda _: None
-) -> Cluster:
-    """Read all files together. Raises InputError when one cannot be read, or none holds a Node."""
+def read(paths: tuple[str, ...], selects: Selects, filter_text: str, progress: Progress = silent) -> Cluster:
+    """Read all files together, or one snapshot. Raises InputError when one cannot be read, or none holds a Node."""
     assembly = Assembly(selects, filter_text)
     for path in paths:
         source = name_of(path)
         data = read_bytes(path, _SAVE)
+        if snapshot.is_snapshot(data):
+            snapshot.alone(paths, path)
+            return snapshot.decode(data, path, selects, filter_text)
         if data.lstrip()[:1] in (b"{", b"["):
             _add_json(data, source, assembly, progress)
         else:
@@ -89,7 +92,7 @@ def _decode_json(raw: Any, type_: type[Any]) -> Any:
     return msgspec.json.decode(raw, type=type_)
 
 
-def _add_json(data: bytes, source: str, assembly: Assembly, progress: Callable[[str], None]) -> None:
+def _add_json(data: bytes, source: str, assembly: Assembly, progress: Progress) -> None:
     for document, whole in _documents(data, source):
         if not whole.kind:
             raise InputError(f"{source} holds no Kubernetes object (there is no kind in it); {_SAVE}")
@@ -99,7 +102,7 @@ def _add_json(data: bytes, source: str, assembly: Assembly, progress: Callable[[
         listed = whole.kind.removesuffix("List")
         for number, item in enumerate(whole.items):
             if number % _PROGRESS_STEP == 0:
-                progress(f"{source}: {number} of {len(whole.items)} objects")
+                progress(f"objects of {source}", number, len(whole.items))
             assembly.add(_item_kind(item, listed), item, _decode_json, source)
 
 

@@ -41,6 +41,8 @@ class Choice(Struct, frozen=True):
     """How the choice is named to the user: `context NAME` or `cluster NAME`."""
     cluster: Fields
     user: Fields
+    namespace: str
+    """The context's; empty if it names none."""
 
 
 class _Merged(Struct, frozen=True):
@@ -75,7 +77,7 @@ def choose(connection: Connection) -> Choice | None:
     _check_base64(f"cluster {cluster_name!r}", cluster)
     _check_base64(f"user {user_name!r}", user)
     where = f"context {context_name}" if context_name else f"cluster {cluster_name}"
-    return Choice(where=where, cluster=cluster, user=user)
+    return Choice(where=where, cluster=cluster, user=user, namespace=text(context.get("namespace")))
 
 
 def not_found() -> ClusterError:

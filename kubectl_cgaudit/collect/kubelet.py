@@ -14,8 +14,11 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit.collect import metrics
+from kubectl_cgaudit.collect.door import Answer, Door
+from kubectl_cgaudit.collect.failure import UNTRUSTED, RequestError, UnreachableError
 from kubectl_cgaudit.collect.model import KubeletAnswers
-from kubectl_cgaudit.collect.transport import UNTRUSTED, Answer, Api, Door, RequestError, UnreachableError
+from kubectl_cgaudit.collect.progress import Progress
+from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import InputError
 
 SECONDS = 10.0
@@ -34,7 +37,6 @@ _SHOWN = 60
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
 
 Pods = Mapping[str, set[tuple[str, str]]]
-Progress = Callable[[str], None]
 _Parsed = TypeVar("_Parsed")
 
 
@@ -259,7 +261,7 @@ def _together(
                     answers[node] = understand(
                         node, dict(talk.bodies), dict(talk.reasons), pods_by_node.get(node, set())
                     )
-                    progress(f"kubelets {len(answers)} of {expected}")
+                    progress("kubelets", len(answers), expected)
         finally:
             for talk in talks.values():
                 talk.ends = 0.0

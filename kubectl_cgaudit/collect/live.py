@@ -1,6 +1,5 @@
 """Read a running cluster through its API server, page by page."""
 
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -9,41 +8,23 @@ from msgspec import Struct
 
 from kubectl_cgaudit.collect import kubelet, wire
 from kubectl_cgaudit.collect.assemble import Assembly, pods_by_node, with_answers
+from kubectl_cgaudit.collect.failure import RequestError
 from kubectl_cgaudit.collect.kubeconfig import Connection as Connection
 from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers
+from kubectl_cgaudit.collect.pages import PAGE_SIZE, Page, Resource, pages
+from kubectl_cgaudit.collect.progress import Progress
 from kubectl_cgaudit.collect.reduce import Selects
-from kubectl_cgaudit.collect.transport import Answer, Api, RequestError
+from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import CgauditError, ClusterError
+from kubectl_cgaudit.text import counted, named
 
-PAGE_SIZE = 500
-_RENEWALS = 3
-Progress = Callable[[str], None]
-
-
-class Resource(Struct, frozen=True):
-    """Something to list. `instead` says what is done without it."""
-
-    kind: str
-    path: str
-    instead: str = ""
-    query: str = ""
-
-    @property
-    def plural(self) -> str:
-        """The word for its objects in messages."""
-        return f"{self.kind}es" if self.kind.endswith("s") else f"{self.kind}s"
-
-
-class Listed(Struct):
-    """How reading a list went: how many objects came, and what went wrong."""
-
-    count: int = 0
-    renewed: bool = False
-    failure: RequestError | None = None
+_FORBIDDEN = 403
+_NAMED = 20
 
 
 NODES = Resource("Node", "/api/v1/nodes")
 PODS = Resource("Pod", "/api/v1/pods")
+NAMESPACES = Resource("Namespace", "/api/v1/namespaces")
 OPTIONAL = (
     Resource("RuntimeClass", "/apis/node.k8s.io/v1/runtimeclasses", "each is taken by its name as the handler"),
     Resource("ReplicaSet", "/apis/apps/v1/replicasets", "Deployments are named from the pod-template-hash"),
@@ -55,6 +36,14 @@ OPTIONAL = (
         "&fieldSelector=reason%3DCgroupV1",
     ),
 )
+
+
+class Listed(Struct):
+    """How reading a list went: how many objects came, whether they show two moments, and what went wrong."""
+
+    count: int = 0
+    mixed: bool = False
+    failure: RequestError | None = None
 
 
 class Kubelets(Struct, frozen=True):
@@ -102,16 +91,19 @@ def _ask(api: Api, cluster: Cluster, kubelets: Kubelets, progress: Progress) -> 
 def read_nodes(api: Api, assembly: Assembly, progress: Progress, page_size: int = PAGE_SIZE) -> None:
     """Read the nodes, without which there is no audit."""
     listed = list_all(api, NODES, assembly, progress, page_size)
-    if listed.failure and listed.failure.status == 403:
+    if listed.failure and listed.failure.status == _FORBIDDEN:
         raise ClusterError(
             f"the nodes may not be listed ({listed.failure.why}); "
             "ask for that permission, and check it with: kubectl auth can-i list nodes"
         )
-    if listed.failure:
+    if listed.failure and not listed.count:
         raise listed.failure
+    if listed.failure:
+        broke_off = f"the list broke off after {counted(listed.count, 'node')} ({listed.failure.why})"
+        assembly.gaps.append(Gap("nodes", broke_off, "run the audit again"))
     if not assembly.has_nodes:
         raise ClusterError(f"{api.host} has no nodes, so nothing can be predicted; check which cluster was asked")
-    _note_renewal(listed, "nodes", assembly)
+    _note_mixture(listed, "nodes", assembly)
 
 
 def read_pods(
@@ -119,33 +111,65 @@ def read_pods(
 ) -> None:
     """Read the pods of all namespaces: a pod competes with its siblings from other namespaces too."""
     listed = list_all(api, PODS, assembly, progress, page_size)
-    if namespace and _forbidden(listed):
-        own = msgspec.structs.replace(PODS, path=f"/api/v1/namespaces/{quote(namespace, safe='')}/pods")
-        listed = list_all(api, own, assembly, progress, page_size)
-        if not _forbidden(listed):
-            assembly.gaps.append(
-                Gap(
-                    "pods of the other namespaces",
-                    "pods may not be listed cluster-wide (403)",
-                    "ask for list on pods cluster-wide; until then effective shares are upper bounds, "
-                    "because siblings are unseen",
-                )
-            )
     if _forbidden(listed):
-        where = f"cluster-wide or in namespace {namespace}" if namespace else "cluster-wide"
-        assembly.gaps.append(Gap("pods", f"pods may not be listed {where} (403)", "ask for list on pods cluster-wide"))
-    elif listed.failure and listed.count:
-        broke_off = f"the list broke off after {listed.count} pods ({listed.failure.why})"
-        assembly.gaps.append(Gap("pods", broke_off, "run the audit again"))
-    elif listed.failure:
+        _read_by_namespace(api, namespace, assembly, progress, page_size)
+        return
+    if listed.failure and not listed.count:
         raise listed.failure
-    _note_renewal(listed, "pods", assembly)
+    _note_end(listed, "pods", assembly)
+
+
+def _read_by_namespace(api: Api, namespace: str | None, assembly: Assembly, progress: Progress, page_size: int) -> None:
+    """Read the pods of the namespaces that may be read, and say of the others that they were not."""
+    known = None if namespace else _namespaces(api, assembly, progress, page_size)
+    candidates = known if known is not None else [name for name in (namespace or api.namespace,) if name]
+    read, unread = [], []
+    for name in candidates:
+        own = msgspec.structs.replace(PODS, path=f"/api/v1/namespaces/{quote(name, safe='')}/pods", namespace=name)
+        listed = list_all(api, own, assembly, progress, page_size)
+        if _forbidden(listed):
+            unread.append(name)
+            continue
+        read.append(name)
+        _note_end(listed, f"pods of namespace {name}", assembly)
+    why = "pods may not be listed cluster-wide (403)"
+    ask = "ask for list on pods cluster-wide"
+    if not read:
+        where = f"cluster-wide or in namespace {named(unread, _NAMED)}" if unread else "cluster-wide"
+        assembly.gaps.append(Gap("pods", f"pods may not be listed {where} (403)", ask))
+        return
+    until = f"{ask}; until then effective shares are upper bounds, because siblings are unseen"
+    if known is None:
+        assembly.gaps.append(Gap("pods of the other namespaces", why, until))
+    elif unread:
+        what = f"pods of {counted(len(unread), 'namespace')}: {named(unread, _NAMED)}"
+        assembly.gaps.append(Gap(what, f"{why}, nor in these", until))
+    else:
+        assembly.notes.append(f"{why}: they were read namespace by namespace, so not all at one moment")
+
+
+def _namespaces(api: Api, assembly: Assembly, progress: Progress, page_size: int) -> list[str] | None:
+    """The names of all namespaces; None if they may not be listed, or not all of them could be."""
+    names: list[str] = []
+    try:
+        for page in pages(api, NAMESPACES, page_size):
+            names = [] if page.again else names
+            names += [msgspec.json.decode(raw, type=wire.Owned).metadata.name for raw in page.items]
+            progress("namespaces", len(names), _total(len(names), page))
+    except RequestError as failure:
+        if failure.status != _FORBIDDEN:
+            assembly.notes.append(f"Namespaces could not be listed ({failure.why}): only one was tried")
+        return None
+    except msgspec.ValidationError:
+        return None
+    return sorted({name for name in names if name})
 
 
 def read_optional(api: Api, resource: Resource, assembly: Assembly, progress: Progress) -> None:
     """Read a list the audit can do without."""
     try:
-        failure = list_all(api, resource, assembly, progress).failure
+        listed = list_all(api, resource, assembly, progress)
+        failure = listed.failure
     except CgauditError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever goes wrong with it, the audit does not need this list
@@ -153,7 +177,9 @@ def read_optional(api: Api, resource: Resource, assembly: Assembly, progress: Pr
     if failure is None:
         assembly.expect(resource.kind)
         return
-    reasons = {403: "may not be listed (403)", 404: "are not served (404)"}
+    # Half a table would name some workloads by their owners and others not.
+    assembly.forget(resource.kind)
+    reasons = {_FORBIDDEN: "may not be listed (403)", 404: "are not served (404)"}
     reason = reasons.get(failure.status, f"could not be listed ({failure.why})")
     assembly.notes.append(f"{resource.plural} {reason}: {resource.instead}")
 
@@ -161,70 +187,42 @@ def read_optional(api: Api, resource: Resource, assembly: Assembly, progress: Pr
 def list_all(
     api: Api, resource: Resource, assembly: Assembly, progress: Progress, page_size: int = PAGE_SIZE
 ) -> Listed:
-    """Follow a list to its end, or to the first page that fails."""
-    listed, token, renewals = Listed(), "", 0
-    while True:
-        path = f"{resource.path}?limit={page_size}{resource.query}" + (
-            f"&continue={quote(token, safe='')}" if token else ""
-        )
-        try:
-            answer = api.get(path)
-            if answer.status == 410 and token and renewals < _RENEWALS:
-                # Without a fresh token the list starts again; the assembly keeps what came twice only once.
-                renewals += 1
-                listed.renewed = True
-                token = _fresh_token(answer)
-                continue
-            page = _page(api, path, resource, answer)
-        except RequestError as failure:
-            listed.failure = failure
-            return listed
-        for item in page.items or ():
-            assembly.add(resource.kind, item, _decode, f"{api.host} {resource.path}")
-        metadata = page.metadata or wire.ListMetadata()
-        listed.count += len(page.items or ())
-        _tell(resource, listed.count, metadata, progress)
-        if metadata.continue_ == token:
-            why = "the server repeats its continue token"
-            listed.failure = RequestError(f"{api.host}: {resource.plural} cannot be listed, {why}; try again", why)
-        if not metadata.continue_ or listed.failure:
-            return listed
-        token = metadata.continue_
-
-
-def _page(api: Api, path: str, resource: Resource, answer: Answer) -> wire.Page:
-    if answer.status != 200:
-        raise api.refusal(path, answer)
+    """Follow a list to its end, or to the first page that fails for good."""
+    listed = Listed()
     try:
-        page = msgspec.json.decode(answer.body, type=wire.Page)
-    except msgspec.DecodeError:
-        page = wire.Page()
-    if page.kind != f"{resource.kind}List":
-        raise api.garbage(path, answer, f"list of {resource.plural}")
-    return page
+        for page in pages(api, resource, page_size):
+            if page.again:
+                assembly.forget(resource.kind, resource.namespace)
+                listed.count = 0
+            listed.mixed = listed.mixed or page.mixed
+            for item in page.items:
+                assembly.add(resource.kind, item, _decode, f"{api.host} {resource.path}")
+            listed.count += len(page.items)
+            progress(resource.plural.lower(), listed.count, _total(listed.count, page))
+    except RequestError as failure:
+        listed.failure = failure
+    return listed
 
 
-def _fresh_token(answer: Answer) -> str:
-    try:
-        metadata = msgspec.json.decode(answer.body, type=wire.Status).metadata
-    except msgspec.DecodeError:
-        return ""
-    return (metadata.continue_ if metadata else None) or ""
+def _total(count: int, page: Page) -> int | None:
+    return count + page.left if page.left else None
 
 
 def _forbidden(listed: Listed) -> bool:
-    return bool(listed.failure and listed.failure.status == 403 and not listed.count)
+    return bool(listed.failure and listed.failure.status == _FORBIDDEN and not listed.count)
 
 
-def _note_renewal(listed: Listed, what: str, assembly: Assembly) -> None:
-    if listed.renewed:
-        why = "the list expired while it was read (410) and was continued from a newer state, so it mixes two moments"
+def _note_end(listed: Listed, what: str, assembly: Assembly) -> None:
+    if listed.failure:
+        broke_off = f"the list broke off after {counted(listed.count, 'pod')} ({listed.failure.why})"
+        assembly.gaps.append(Gap(what, broke_off, "run the audit again"))
+    _note_mixture(listed, what, assembly)
+
+
+def _note_mixture(listed: Listed, what: str, assembly: Assembly) -> None:
+    if listed.mixed:
+        why = "the list expired twice while it was read (410) and was continued from a newer state, so it mixes two moments"
         assembly.gaps.append(Gap(what, why, "run the audit again"))
-
-
-def _tell(resource: Resource, count: int, metadata: wire.ListMetadata, progress: Progress) -> None:
-    left = metadata.remaining_item_count
-    progress(f"{resource.plural.lower()} {count}" + (f" of {count + left}" if left else ""))
 
 
 def _decode(raw: Any, type_: type[Any]) -> Any:

@@ -1,8 +1,10 @@
 """How numbers and effects are written, the same in every format."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from kubectl_cgaudit.judge.audit import Change, Effect, NodeMoment, NominalChange, Span, WorkloadAudit
+from kubectl_cgaudit.text import counted as counted
+from kubectl_cgaudit.text import named as named
 
 EFFECT_WORDS: dict[Effect, str] = {
     "stops": "does not run after the move",
@@ -85,15 +87,3 @@ def nominal(change: NominalChange) -> str:
 def ratio_to_system(moment: NodeMoment) -> str:
     """Pods against system.slice: `3.7 : 1`."""
     return f"{number(moment.pods_per_system)} : 1"
-
-
-def counted(amount: int, one: str, many: str | None = None) -> str:
-    """`1 node`, `3 nodes`."""
-    return f"{amount} {one if amount == 1 else many or one + 's'}"
-
-
-def named(names: Iterable[str], most: int) -> str:
-    """The first names, and how many more there are."""
-    listed = list(names)
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more

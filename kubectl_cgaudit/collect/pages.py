@@ -1,0 +1,127 @@
+"""Follow a list page by page: the next page is fetched while the caller works on the one before."""
+
+import queue
+import threading
+from collections.abc import Iterator
+from functools import partial
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from kubectl_cgaudit.collect import wire
+from kubectl_cgaudit.collect.door import Answer
+from kubectl_cgaudit.collect.failure import RequestError
+from kubectl_cgaudit.collect.transport import Api
+
+PAGE_SIZE = 500
+_AHEAD = 1
+_POLL_SECONDS = 0.2
+_OK, _EXPIRED = 200, 410
+_RENEWALS = 3
+
+
+class Resource(Struct, frozen=True):
+    """Something to list. `instead` says what is done without it; `namespace` is the one that the path names."""
+
+    kind: str
+    path: str
+    instead: str = ""
+    query: str = ""
+    namespace: str | None = None
+
+    @property
+    def plural(self) -> str:
+        """The word for its objects in messages."""
+        return f"{self.kind}es" if self.kind.endswith("s") else f"{self.kind}s"
+
+
+class Page(Struct, frozen=True):
+    """A page of a list. Its objects are not decoded yet."""
+
+    items: tuple[msgspec.Raw, ...]
+    left: int | None
+    """How many come after it, where the server says."""
+    again: bool
+    """The list starts again with this page: forget what came before."""
+    mixed: bool
+    """From here on the list shows a later moment than before."""
+
+
+def pages(api: Api, resource: Resource, size: int = PAGE_SIZE) -> Iterator[Page]:
+    """The pages of a list. Raises RequestError where it breaks off, and ClusterError when the credentials are refused."""
+    ready: queue.Queue[Page | BaseException | None] = queue.Queue(_AHEAD)
+    left = threading.Event()
+
+    def hand_over(event: Page | BaseException | None) -> bool:
+        while not left.is_set():
+            try:
+                ready.put(event, timeout=_POLL_SECONDS)
+                return True
+            except queue.Full:  # noqa: PERF203 - the caller may have left meanwhile
+                continue
+        return False
+
+    def fetch() -> None:
+        try:
+            for page in _follow(api, resource, size):
+                if not hand_over(page):
+                    return
+            hand_over(None)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the caller has to see it
+            hand_over(error)
+
+    threading.Thread(target=fetch, daemon=True, name=f"list {resource.plural}").start()
+    try:
+        while (event := ready.get()) is not None:
+            if isinstance(event, BaseException):
+                raise event
+            yield event
+    finally:
+        left.set()
+
+
+def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
+    first = f"{resource.path}?limit={size}{resource.query}"
+    token, expired, again, mixed = "", 0, False, False
+    while True:
+        path = first + (f"&continue={quote(token, safe='')}" if token else "")
+        page = api.fetch(path, partial(_understood, api, path, resource))
+        if isinstance(page, Answer):
+            if page.status != _EXPIRED or not token or expired >= _RENEWALS:
+                raise api.refusal(path, page)
+            # First from the start, for one moment's view; a list that expires again is longer than that view lasts.
+            expired += 1
+            token = _fresh_token(page) if expired > 1 else ""
+            again, mixed = not token, bool(token) or mixed
+            continue
+        metadata = page.metadata or wire.ListMetadata()
+        yield Page(tuple(page.items or ()), metadata.remaining_item_count, again, mixed)
+        again = False
+        if not metadata.continue_:
+            return
+        if metadata.continue_ == token:
+            why = "the server repeats its continue token"
+            raise RequestError(f"{api.host}: {resource.plural} cannot be listed, {why}; try again", why)
+        token = metadata.continue_
+
+
+def _understood(api: Api, path: str, resource: Resource, answer: Answer) -> wire.Page | Answer:
+    """The page, or the answer where it has another status. Raises RequestError where the body is no such list."""
+    if answer.status != _OK:
+        return answer
+    try:
+        page = msgspec.json.decode(answer.body, type=wire.Page)
+    except (msgspec.DecodeError, RecursionError):
+        page = wire.Page()
+    if page.kind != f"{resource.kind}List":
+        raise api.garbage(path, answer, f"list of {resource.plural}")
+    return page
+
+
+def _fresh_token(answer: Answer) -> str:
+    try:
+        metadata = msgspec.json.decode(answer.body, type=wire.Status).metadata
+    except msgspec.DecodeError:
+        return ""
+    return (metadata.continue_ if metadata else None) or ""

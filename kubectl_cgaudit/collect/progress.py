@@ -1,0 +1,10 @@
+"""How whoever reads says how far it is."""
+
+from collections.abc import Callable
+
+Progress = Callable[[str, int, int | None], None]
+"""What is read, how many of it have come, and how many there are in all, where that is known."""
+
+
+def silent(_what: str, _done: int, _total: int | None) -> None:
+    """Nobody watches."""
