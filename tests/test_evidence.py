@@ -1,5 +1,7 @@
 """The evidence ladder on the recorded cluster, on made-up pieces, and where pieces disagree."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -11,8 +13,8 @@ from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
 from kubectl_cgaudit.detect import measured, readback, states, warning
 from kubectl_cgaudit.detect.evidence import Evidence
 from kubectl_cgaudit.detect.settle import ladder
-from kubectl_cgaudit.detect.state import State
-from kubectl_cgaudit.judge.rules import readers
+from kubectl_cgaudit.detect.state import CgroupVersion, State
+from kubectl_cgaudit.judge.rules import jvm
 from kubectl_cgaudit.judge.verify import verify
 from kubectl_cgaudit.report import verify as report
 from tests.support import (
@@ -308,13 +310,18 @@ def test_confidence_is_that_of_the_weakest_ground() -> None:
     ],
 )
 def test_401_old_jvms_are_told_by_their_tag(image: str, java: str | None, fault: str | None) -> None:
-    assert readers.old_jvm(image) == ((java, fault) if java else None)
+    assert jvm.old_jvm(image) == ((java, fault) if java else None)
 
 
 @pytest.mark.parametrize(
     ("image", "rules", "to", "said"),
     [
-        ("openjdk:16", V2_LINEAR, "runtime", "takes weight 100 for no limit and sees every CPU of the host"),
+        (
+            "openjdk:16",
+            V2_LINEAR,
+            "runtime",
+            "takes weight 100 for no shares set and sees every CPU of the host; now it counts 1 CPU from weight 39.",
+        ),
         ("openjdk:16", V2_LINEAR, "v2", None),
         ("openjdk:13", V1, "v2", "knows no cgroup v2: it then sees every CPU and all memory of the host"),
         ("openjdk:13", V2_LINEAR, "runtime", None),
@@ -351,6 +358,106 @@ def test_401_only_the_container_that_mounts_the_cgroups_is_named(path: str, seen
     assert list(found) == (["default/a"] if seen else [])
     assert not seen or found["default/a"].seen.startswith("Container agent of default/a mounts the host's cgroup tree")
     assert of_rule(audited(cluster(node(), agent), V2_LINEAR, "kubelet=1.34"), "CGA401") == {}
+
+
+@pytest.mark.parametrize(
+    ("version", "value", "cpus"),
+    [
+        ("v1", 2, 1),
+        ("v1", 1022, 1),
+        ("v1", 1024, None),
+        ("v1", 1025, 2),
+        ("v1", 2048, 2),
+        ("v2", 1, 1),
+        ("v2", 39, 1),
+        ("v2", 47, 1),
+        ("v2", 58, 1),
+        ("v2", 59, 2),
+        ("v2", 79, 2),
+        ("v2", 100, None),
+        ("v2", 174, 4),
+        ("v2", 10000, 256),
+    ],
+)
+def test_401_cpus_an_old_jvm_counts(version: CgroupVersion, value: int, cpus: int | None) -> None:
+    assert jvm.cpus(version, value) == cpus
+
+
+@pytest.mark.parametrize(
+    ("request_", "limit", "rules", "to", "said"),
+    [
+        # Both numbers are the default, and read as not set.
+        ("1", None, V1, "v2+runtime", None),
+        # The linear inverse is right for a linear runtime: nothing changes,
+        ("2", None, V1, "v2", None),
+        ("500m", None, V1, "v2", None),
+        # or the count becomes the right one.
+        (
+            "1",
+            None,
+            V1,
+            "v2",
+            (
+                "low",
+                "counts 1 CPU from weight 39; now it takes 1024 shares for no shares set and sees every CPU of the host.",
+            ),
+        ),
+        # 47 stands for 1.2 CPUs: v1 rounds up, v2 to the nearest.
+        ("1200m", None, V1, "v2", ("medium", "counts 1 CPU from weight 47; now it counts 2 CPUs from 1228 shares.")),
+        (
+            "2",
+            None,
+            V1,
+            "v2+runtime",
+            ("medium", "counts 4 CPUs from weight 174; now it counts 2 CPUs from 2048 shares."),
+        ),
+        (
+            "2",
+            None,
+            V2_LINEAR,
+            "runtime",
+            ("medium", "counts 4 CPUs from weight 174; now it counts 2 CPUs from weight 79."),
+        ),
+        # Never more than the node has.
+        (
+            "3",
+            None,
+            V2_LINEAR,
+            "runtime",
+            ("medium", "counts 4 CPUs from weight 240; now it counts 3 CPUs from weight 118."),
+        ),
+        ("4", None, V2_LINEAR, "runtime", None),
+        # With a limit it counts from the quota.
+        ("1", "2", V2_LINEAR, "runtime", None),
+    ],
+)
+def test_401_fires_where_the_count_changes(
+    request_: str, limit: str | None, rules: str, to: str, said: tuple[str, str] | None
+) -> None:
+    objects = cluster(node(), pod("p", container("c", request_, limit, image="openjdk:17.0.4")))
+    found = [(each.severity, each.seen) for each in of_rule(audited(objects, rules, to), "CGA401").values()]
+    start = "Container c of default/p runs openjdk:17.0.4 (Java 17.0.4): after the move it "
+    assert found == ([(said[0], start + said[1])] if said else [])
+
+
+def test_401_and_203_name_the_same_jdk_releases() -> None:
+    objects = cluster(node(), pod("p", container("c", "1", image="openjdk:17.0.4")))
+    result = audited(objects, V2_LINEAR, "runtime")
+    assert jvm.FIXED_IN == "11.0.17, 17.0.5, 18.0.2 or 19"
+    assert [each.remedy for each in of_rule(result, "CGA401").values()] == [
+        "Move to JDK 11.0.17, 17.0.5, 18.0.2 or 19, or set -XX:ActiveProcessorCount."
+    ]
+    assert [each.remedy for each in of_rule(result, "CGA203").values()] == [
+        "Nothing for the CPU share. Check what reads the number: JVMs before 11.0.17, 17.0.5, 18.0.2 or 19 count CPUs from it "
+        "(weight 100 reads as no shares set; set -XX:ActiveProcessorCount), and dashboards on container_spec_cpu_shares."
+    ]
+
+
+def test_401_a_jvm_that_knows_no_v2_is_at_home_on_v1(tmp_path: Path) -> None:
+    back = tmp_path / "v1.yaml"
+    back.write_text("- {cgroup: v1}\n")
+    objects = cluster(node(), pod("p", container("c", "1", image="openjdk:13")))
+    assert of_rule(audited(objects, V2_LINEAR, str(back)), "CGA401") == {}
 
 
 def test_401_cadvisor() -> None:
@@ -516,3 +623,29 @@ def test_settings_of_the_kubelet_change_the_prediction() -> None:
     assert before.kubepods.shares == 2048
     assert [(c.path, c.weight) for c in before.root] == [("/system.slice", 100), ("/podruntime.slice", 20)]
     assert [(c.quota_us, c.period_us) for _, c in before.pods[0].containers] == [(None, 50_000)]
+
+
+def test_a_node_without_a_kubepods_tree_is_never_taken_for_modelled() -> None:
+    objects = cluster(node(), pod("p", container("c", "500m")))
+    config = with_kubelets(recorded()).kubelets["worker-a"].config  # type: ignore[index]
+    assert config is not None
+    flat = msgspec.structs.replace(config, cgroups_per_qos=False, enforce_node_allocatable=())
+    answers = KubeletAnswers("n1", "v2", False, {}, flat, ())
+    objects = with_answers(objects, {"n1": answers})
+    result = audited(objects, V2_LINEAR)
+    (audited_node,) = result.nodes
+    assert (audited_node.confidence, [each.confidence for each in result.workloads]) == ("unknown", ["unknown"])
+    assert Evidence("kubepods", "none", "certain", "kubelet /configz", "cgroupsPerQOS is false") in (
+        settled(objects)["n1"].evidence
+    )
+    assert not result.coverage.complete
+    assert [(each.what, each.why, each.remedy) for each in result.coverage.gaps] == [
+        (
+            "node n1",
+            "cgroupsPerQOS is false there, so there is no kubepods tree: the shares shown of its pods are not what they get",
+            "Set cgroupsPerQOS to true, its default, or leave the numbers of these pods aside",
+        )
+    ]
+    tree = msgspec.structs.replace(answers, config=config)
+    sound = audited(msgspec.structs.replace(objects, kubelets={"n1": tree}), V2_LINEAR)
+    assert (sound.nodes[0].confidence, sound.coverage.gaps) == ("likely", ())

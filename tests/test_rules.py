@@ -138,13 +138,57 @@ def test_204_numbers_of_the_measured_example() -> None:
     assert quadratic(milli_to_shares(10)) == 4
 
 
-def test_204_names_a_request_for_every_container_that_gains() -> None:
+def test_204_raising_is_free_where_an_init_container_decides_the_pods_request() -> None:
+    """shop/payments asks for 650m: its init container's 600m and the 50m of the sidecar before it, not 270m."""
     finding = of_rule(recorded_audit(), "CGA204")["shop/payments"]
     assert finding.severity == "medium"
-    assert (
-        "payments 200m -> 233m, vault-agent 50m -> 31m, metrics 20m -> 6m; weights 33 : 8 : 3, as 204 : 51 : 20"
-        in finding.remedy
+    assert finding.remedy == (
+        "Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays 650m: "
+        "payments 200m -> 521m; weights 61 : 11 : 6, against 204 : 51 : 20 now."
     )
+
+
+def with_init(migrate: str) -> Any:
+    """As shop/payments: app=200m + metrics=20m, the sidecar vault=50m, then an init container."""
+    vault = container("vault", "50m", restartPolicy="Always")
+    inits = [vault, container("migrate", migrate)]
+    return pod("p", container("app", "200m"), container("metrics", "20m"), initContainers=inits)
+
+
+@pytest.mark.parametrize(
+    ("migrate", "remedy"),
+    [
+        # The containers together decide: 270m.
+        (
+            "100m",
+            "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: app 200m -> 233m, "
+            "vault 50m -> 31m, metrics 20m -> 6m; weights 33 : 8 : 3, as 204 : 51 : 20 now. "
+            "Raising app alone takes 521m, 321m more a pod to schedule.",
+        ),
+        # The init container decides, and lowering vault lowers what it needs with it.
+        (
+            "400m",
+            "Shift the request inside the pod: app 200m -> 233m, vault 50m -> 31m, metrics 20m -> 6m; weights 33 : 8 : 3, "
+            "as 204 : 51 : 20 now. The pod's request, of which init containers are a part, goes from 450m to 431m, its weight "
+            "from 18 to 17. Raising app alone takes 521m, 141m more a pod to schedule.",
+        ),
+    ],
+)
+def test_204_says_what_a_shift_does_to_the_pods_own_request(migrate: str, remedy: str) -> None:
+    (finding,) = of_rule(audited(cluster(node(), with_init(migrate)), V1, "v2+runtime"), "CGA204").values()
+    assert finding.remedy == remedy
+
+
+def test_204_a_request_of_the_pod_itself_pays_for_the_containers() -> None:
+    raw = pod("p", container("app", "200m"), container("sidecar", "20m"), resources={"requests": {"cpu": "500m"}})
+    (finding,) = of_rule(audited(cluster(node(kubelet="v1.34.2"), raw), V2_LINEAR, "runtime"), "CGA204").values()
+    assert finding.remedy == (
+        "Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays 500m: "
+        "app 200m -> 380m; weights 48 : 6, against 8 : 1 now."
+    )
+    small = pod("p", container("app", "200m"), container("sidecar", "20m"), resources={"requests": {"cpu": "300m"}})
+    (finding,) = of_rule(audited(cluster(node(kubelet="v1.34.2"), small), V2_LINEAR, "runtime"), "CGA204").values()
+    assert finding.remedy.endswith("Raising app alone takes 380m, 100m more a pod to schedule.")
 
 
 @pytest.mark.parametrize(("wanted", "weight"), [(1, 1), (10.26, 10), (35, 35), (99.6, 100), (10000, 10000)])
@@ -169,6 +213,19 @@ def test_205_small_requests_weigh_like_none(request_: str, rules: str, found: bo
     assert bool(of_rule(audited(objects, rules, "v2"), "CGA205")) is found
 
 
+def test_205_compares_with_siblings_only() -> None:
+    objects = cluster(node(), pod("p", container("c", "26m")))
+    (finding,) = of_rule(audited(objects, V2_LINEAR, "v2"), "CGA205").values()
+    assert finding.seen == (
+        "Pod default/p asks for 26m (26 shares) and gets weight 1, the least there is: no more than a sibling that asks "
+        "for 1m, or for nothing. It is so now, too."
+    )
+    assert finding.why == (
+        "The linear formula turns every request of 1m to 28m into weight 1: against its siblings a request of 28m counts no "
+        "more than one of 1m, or none."
+    )
+
+
 def test_205_the_quadratic_runtime_separates_inside_the_pod_only() -> None:
     objects = cluster(node(), pod("p", container("a", "20m"), container("b", "100m")))
     assert "Container a of default/p" in of_rule(audited(objects, V2_LINEAR, "v2"), "CGA205")["default/p"].seen
@@ -190,6 +247,10 @@ def test_207_besteffort_gains_on_v2() -> None:
     assert finding.seen == (
         "worker-c: its 2 BestEffort pods together can take 0.05% of the node's CPU now and 0.5% after, 9.74 times as much, "
         "when everything wants CPU: 2 of 3239 shares in kubepods now, 1 of 125 weight after."
+    )
+    assert finding.remedy == (
+        "Give these pods a CPU request: a pod with one is Burstable, and counts by its request in that slice. Or keep "
+        "BestEffort pods off nodes that run full."
     )
 
 

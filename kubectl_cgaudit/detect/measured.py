@@ -68,6 +68,11 @@ def cgroup_version(answers: KubeletAnswers) -> CgroupVersion | None:
     return "v1" if any(weight_of_shown(shown) is None for shown in kubernetes) else None
 
 
+def without_kubepods(pieces: Iterable[Evidence]) -> bool:
+    """Whether a node has no kubepods tree: it is not modelled."""
+    return any((piece.about, piece.value) == ("kubepods", "none") for piece in pieces)
+
+
 def driver(answers: KubeletAnswers) -> Driver | None:
     """The cgroup driver, by the paths of the rows."""
     if any(path.startswith("/kubepods.slice") for path in answers.shares):
@@ -106,10 +111,11 @@ def _of_config(
     enforced = set(config.enforce_node_allocatable)
     listed = ", ".join(config.enforce_node_allocatable) or "nothing"
     yield Evidence("reserves", listed, "certain", _CONFIGZ, f"enforceNodeAllocatable is {listed}")
-    whole = "pods" not in enforced or not config.cgroups_per_qos
-    yield Evidence(
-        "kubepods", "capacity" if whole else "allocatable", "certain", _CONFIGZ, f"enforceNodeAllocatable is {listed}"
-    )
+    if config.cgroups_per_qos:
+        made_of = "allocatable" if "pods" in enforced else "capacity"
+        yield Evidence("kubepods", made_of, "certain", _CONFIGZ, f"enforceNodeAllocatable is {listed}")
+    else:
+        yield Evidence("kubepods", "none", "certain", _CONFIGZ, "cgroupsPerQOS is false")
     if not config.cpu_cfs_quota:
         yield Evidence("quota", "off", "certain", _CONFIGZ, "cpuCFSQuota is false")
     if config.cpu_cfs_quota_period_us != 100_000:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from kubectl_cgaudit.detect.measured import without_kubepods
 from kubectl_cgaudit.detect.state import State
 from kubectl_cgaudit.judge.audit import CONFIDENCES, Confidence
 
@@ -12,7 +13,12 @@ def weakest(confidences: Iterable[Confidence]) -> Confidence:
 
 
 def of_handlers(state: State, handlers: Iterable[str]) -> Confidence:
-    """What a node's numbers rest on: its cgroup version, the kubelet's formula, and the runtimes of these handlers."""
+    """What a node's numbers rest on: its cgroup version, the kubelet's formula, and the runtimes of these handlers.
+
+    Without a kubepods tree the predicted one is not the node's, whatever else is known.
+    """
+    if without_kubepods(state.evidence):
+        return "unknown"
     found: list[Confidence] = [state.basis_of("cgroup").confidence if state.cgroup else "unknown"]
     found.append(state.basis_of("kubelet").confidence)
     for handler in handlers:

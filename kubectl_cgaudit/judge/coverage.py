@@ -16,7 +16,7 @@ def cover(cluster: Cluster, unmatched: tuple[str, ...]) -> Coverage:
     active = [pod for pod in cluster.pods if not pod.finished]
     placed = Counter(kinds[pod.node] for pod in active if pod.node in kinds)
     gaps = [GapRecord(gap.what, gap.why, gap.remedy) for gap in reading.gaps]
-    gaps += _unusable(cluster) + _missing(cluster)
+    gaps += _unusable(cluster) + _missing(cluster) + _without_kubepods(cluster)
     return Coverage(
         complete=not gaps,
         source=reading.source,
@@ -58,6 +58,22 @@ def _unusable(cluster: Cluster) -> list[GapRecord]:
         return []
     what = f"node {_list(names)}" if len(names) == 1 else f"{len(names)} nodes ({_list(names)})"
     return [GapRecord(what, "no CPU in status.allocatable or status.capacity", "Wait until the kubelet has reported")]
+
+
+def _without_kubepods(cluster: Cluster) -> list[GapRecord]:
+    """Nodes whose kubelet said that it makes no kubepods tree; Windows and virtual ones are set apart already."""
+    answers = cluster.kubelets or {}
+    linux = _of_kind(cluster, "linux")
+    found = [
+        name for name in linux if name in answers and (config := answers[name].config) and not config.cgroups_per_qos
+    ]
+    if not found:
+        return []
+    what = f"node {found[0]}" if len(found) == 1 else f"{len(found)} nodes ({_list(tuple(found))})"
+    why = (
+        "cgroupsPerQOS is false there, so there is no kubepods tree: the shares shown of its pods are not what they get"
+    )
+    return [GapRecord(what, why, "Set cgroupsPerQOS to true, its default, or leave the numbers of these pods aside")]
 
 
 def _missing(cluster: Cluster) -> list[GapRecord]:

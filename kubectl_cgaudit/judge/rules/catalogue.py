@@ -72,8 +72,8 @@ MOVES_INSIDE = Rule(
 SAME_WEIGHT = Rule(
     "CGA205",
     "different requests fall on one weight",
-    "The linear formula turns every request of 1m to 28m into weight 1, that of a BestEffort pod: the request no longer "
-    "buys any CPU priority.",
+    "The linear formula turns every request of 1m to 28m into weight 1: against its siblings a request of 28m counts no "
+    "more than one of 1m, or none.",
 )
 NOT_DIVISIBLE = Rule(
     "CGA206",

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
+from kubectl_cgaudit.cgroups.pods import pod_request
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, Formula, milli_to_shares, shares_with_weight, weight_of
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import handler
+from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.audit import Finding
 from kubectl_cgaudit.judge.compare import PodCase
 from kubectl_cgaudit.judge.rules.catalogue import MOVES_INSIDE
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, percent, pod_hits, steps
 from kubectl_cgaudit.judge.workloads import relative
-from kubectl_cgaudit.predict.tree import Cgroup
+from kubectl_cgaudit.predict.tree import Cgroup, kubelet_value
 
 _Part = tuple[Container, Cgroup, Cgroup]
 _ROUNDS = 10
@@ -50,8 +54,9 @@ def _move(context: Context, node: str, pod: Pod, case: PodCase) -> Look:
         f"{percent(_part(case, after, after=True) or 0)} after ({percent(change or 0)}); what it loses goes to {gains}. "
         f"Weights: {_weights(case)}."
     )
-    formula = case.case.then.runtime(handler(pod, context.cluster)).formula
-    return -(change or 0.0), seen, _remedy(formula, pod, container, before, [part[:3] for part in gainers])
+    then = case.case.then
+    formula = then.runtime(handler(pod, context.cluster)).formula
+    return -(change or 0.0), seen, _remedy(formula, then, pod, container, before, [part[:3] for part in gainers])
 
 
 def _part(case: PodCase, cgroup: Cgroup, *, after: bool) -> float | None:
@@ -66,7 +71,7 @@ def _weights(case: PodCase) -> str:
     )
 
 
-def _remedy(formula: str, pod: Pod, loser: Container, before: Cgroup, gainers: list[_Part]) -> str:
+def _remedy(formula: str, then: Setup, pod: Pod, loser: Container, before: Cgroup, gainers: list[_Part]) -> str:
     priced = [part for part in gainers if part[0].request_milli and part[1].value]
     if formula == "none" or not (before.value and loser.request_milli) or len(priced) != len(gainers):
         return (
@@ -79,16 +84,56 @@ def _remedy(formula: str, pod: Pod, loser: Container, before: Cgroup, gainers: l
     mine, theirs = shifted(loser.request_milli, olds, ratios, curve)
     if mine <= loser.request_milli:
         return "No shift of the request between them restores the old ratio."
-    lowered = [f"{part[0].name} {old}m -> {new}m" for part, old, new in zip(priced, olds, theirs, strict=True)]
-    weights = " : ".join(str(_weight(milli, curve)) for milli in (mine, *theirs))
-    was = " : ".join(str(value) for value in (before.value, *(cgroup.value for _, cgroup, _ in priced)))
     raised = raised_alone(loser.request_milli, olds, ratios, curve)
-    alone = f" Raising {loser.name} alone takes {raised}m, {raised - loser.request_milli}m more a pod to schedule."
+    names = [part[0].name for part in priced]
+    lowered = [f"{name} {old}m -> {new}m" for name, old, new in zip(names, olds, theirs, strict=True)]
+    was = " : ".join(str(value) for value in (before.value, *(cgroup.value for _, cgroup, _ in priced)))
+    shift = f"{loser.name} {loser.request_milli}m -> {mine}m, {', '.join(lowered)}; weights {_row(mine, theirs, curve)}"
+    pods = _PodRequest(pod, then)
+    shift_to = pods.after({loser.name: mine, **dict(zip(names, theirs, strict=True))})
+    raise_to = pods.after({loser.name: raised})
     limits = " Their limits go with them, as the pod is Guaranteed." if pod.qos == "Guaranteed" else ""
-    return (
-        f"Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: {loser.name} "
-        f"{loser.request_milli}m -> {mine}m, {', '.join(lowered)}; weights {weights}, as {was} now.{limits}{alone}"
-    )
+    if raised > loser.request_milli and raise_to == pods.now:
+        # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
+        return (
+            f"Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays "
+            f"{pods.now}m: {loser.name} {loser.request_milli}m -> {raised}m; weights {_row(raised, olds, curve)}, against {was} "
+            f"now.{limits}"
+        )
+    alone = f" Raising {loser.name} alone takes {raised}m, {raise_to - pods.now}m more a pod to schedule."
+    if shift_to == pods.now:
+        free = "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight"
+        return f"{free}: {shift}, as {was} now.{limits}{alone}"
+    return f"Shift the request inside the pod: {shift}, as {was} now. {pods.changes(shift_to)}{limits}{alone}"
+
+
+class _PodRequest:
+    """A pod's request (thousandths of a CPU) and its weight, now and with other requests of its containers."""
+
+    def __init__(self, pod: Pod, setup: Setup) -> None:
+        self.pod = pod
+        self.setup = setup
+        self.now = self.after({})
+
+    def after(self, requests: dict[str, int]) -> int:
+        """The pod's request with these requests of containers. One of the pod itself is never less than their sum."""
+        containers = tuple(
+            replace(each, request_milli=requests.get(each.name, each.request_milli)) for each in self.pod.containers
+        )
+        pod = replace(self.pod, containers=containers)
+        version = self.setup.kubelet_version
+        return max(pod_request(pod, version), pod_request(replace(pod, request_milli=None), version))
+
+    def changes(self, milli: int) -> str:
+        """What another request means for the pod, in words."""
+        now, then = (kubelet_value(milli_to_shares(each), self.setup) for each in (self.now, milli))
+        unit = "shares" if self.setup.cgroup == "v1" else "weight"
+        weight = f"its {unit} stays {now}" if now == then else f"its {unit} from {now} to {then}"
+        return f"The pod's request, of which init containers are a part, goes from {self.now}m to {milli}m, {weight}."
+
+
+def _row(loser: int, gainers: Sequence[int], formula: Formula) -> str:
+    return " : ".join(str(_weight(milli, formula)) for milli in (loser, *gainers))
 
 
 def shifted(loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula) -> tuple[int, list[int]]:

@@ -2,52 +2,40 @@
 
 import re
 from collections.abc import Iterator
-from typing import Literal
 
-from kubectl_cgaudit.cgroups.weights import DEFAULT_WEIGHT
-from kubectl_cgaudit.collect.model import Container, Pod
+from kubectl_cgaudit.collect.model import Container, Node, Pod
 from kubectl_cgaudit.judge.audit import Finding
 from kubectl_cgaudit.judge.compare import PodCase
+from kubectl_cgaudit.judge.rules import jvm
 from kubectl_cgaudit.judge.rules.catalogue import MISREADS_WEIGHT
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, pod_hits, steps
 from kubectl_cgaudit.predict.tree import Cgroup
 
-_JDK_IMAGES = re.compile(
-    r"(?:^|/)(?:openjdk|eclipse-temurin|amazoncorretto|adoptopenjdk|ibm-semeru-runtimes|zulu-openjdk|jdk|jre)$",
-    re.ASCII,
-)
-_TAG = re.compile(r"(?:jdk-?|jre-?)?(\d{1,2})(?:u(\d{1,3}))?(?:[._](\d{1,2}))?(?:[._](\d{1,3}))?(?![\d.])", re.ASCII)
-_TAG_WITHIN = re.compile(
-    r"-(?:jdk|jre)-?(\d{1,2})(?:u(\d{1,3}))?(?:[._](\d{1,2}))?(?:[._](\d{1,3}))?(?![\d.])", re.ASCII
-)
-# JDK-8281181: the first releases that do not count CPUs from shares.
-_FIXED = {11: 17, 17: 5, 18: 2}
-# JDK-8230305 brought cgroup v2 to 15; the releases it was ported back to.
-_KNOWS_V2 = {8: 372, 11: 16}
 _CADVISOR = re.compile(r"(?:^|/)cadvisor$", re.ASCII)
-Fault = Literal["misreads", "blind"]
 
 
 def misreaders(context: Context) -> Iterator[Finding]:
     """CGA401, one finding a workload whose container's number changes or is read."""
 
     def hits() -> Iterator[Hit]:
-        for _, pod, cases in context.pods():
+        for comparison, pod, cases in context.pods():
             for index, (container, _) in enumerate(cases[0].before.containers):
-                looks = [(case, _look(pod, container, index, case)) for case in cases]
+                looks = [(case, _look(comparison.node, pod, container, index, case)) for case in cases]
                 yield from pod_hits(context, pod, container.name, looks)
 
     return by_workload(MISREADS_WEIGHT, hits(), steps((2.0, "medium")))
 
 
-def _look(pod: Pod, container: Container, index: int, case: PodCase) -> Look:
+def _look(node: Node, pod: Pod, container: Container, index: int, case: PodCase) -> Look:
     before, after = case.before.containers[index][1], case.after.containers[index][1]
     name = f"Container {container.name} of {pod.namespace}/{pod.name}"
-    jvm = old_jvm(container.image)
-    if jvm:
-        return _jvm(name, container.image, *jvm, before, after)
+    found = jvm.old_jvm(container.image)
+    if found:
+        java, fault = found
+        runs = f"{name} runs {container.image} ({java})"
+        return _blind(runs, before, after) if fault == "blind" else _misreads(runs, node, before, after)
     changes = (before.version, before.value) != (after.version, after.value)
-    if changes and _CADVISOR.search(_split(container.image)[0]):
+    if changes and _CADVISOR.search(jvm.split(container.image)[0]):
         seen = f"{name} runs cAdvisor: its container_spec_cpu_shares inverts the linear formula (1024 shares show as 2597)."
         return 1.0, seen, "Do not alert on container_spec_cpu_shares across the move (cadvisor#3737); use CPU requests."
     if changes and container.sees_cgroups:
@@ -60,45 +48,35 @@ def _look(pod: Pod, container: Container, index: int, case: PodCase) -> Look:
     return None
 
 
-def _jvm(name: str, image: str, java: str, fault: Fault, before: Cgroup, after: Cgroup) -> Look:
-    if fault == "blind":
-        if before.version == after.version:
-            return None
-        seen = f"{name} runs {image} ({java}), which knows no cgroup v2: it then sees every CPU and all memory of the host."
-        return 2.0, seen, "Update the JDK (8u372, 11.0.17, 17.0.5 or newer), or set -XX:ActiveProcessorCount and -Xmx."
-    if after.weight is None or after.weight == before.weight:
+def _blind(runs: str, before: Cgroup, after: Cgroup) -> Look:
+    if (before.version, after.version) != ("v1", "v2"):
         return None
-    counts = f"counts CPUs from weight {after.weight} as if it were linear"
-    if after.weight == DEFAULT_WEIGHT:
-        counts = "takes weight 100 for no limit and sees every CPU of the host"
-    seen = f"{name} runs {image} ({java}): after the move it {counts}."
-    return 2.0, seen, "Update the JDK (11.0.17, 17.0.5, 18.0.2 or 19), or set -XX:ActiveProcessorCount."
+    seen = f"{runs}, which knows no cgroup v2: it then sees every CPU and all memory of the host."
+    return 2.0, seen, f"Move to JDK 8u372, {jvm.FIXED_IN}, or set -XX:ActiveProcessorCount and -Xmx."
 
 
-def old_jvm(image: str) -> tuple[str, Fault] | None:
-    """The Java version in an image's tag and its fault; None if it has none, or the tag does not tell.
-
-    misreads: it counts CPUs from cpu.weight. blind: it knows no cgroup v2 at all.
-    """
-    repository, tag = _split(image)
-    found = _TAG.match(tag) if _JDK_IMAGES.search(repository) else _TAG_WITHIN.search(tag)
-    if not found:
+def _misreads(runs: str, node: Node, before: Cgroup, after: Cgroup) -> Look:
+    # With a CPU limit it counts from the quota and leaves the shares alone (PreferContainerQuotaForCPUCount).
+    if before.value is None or after.value is None or after.quota_us is not None:
         return None
-    major, update, minor, patch = (int(part) if part else None for part in found.groups())
-    if major == 8:
-        return (f"Java 8u{update}", "blind") if update and update < _KNOWS_V2[8] else None
-    if major in (9, 10, 12, 13, 14):
-        return f"Java {major}", "blind"
-    if major in (15, 16):
-        return f"Java {major}", "misreads"
-    if major in _FIXED and patch is not None and minor == 0 and patch < _FIXED[major]:
-        fault: Fault = "blind" if patch < _KNOWS_V2.get(major, 0) else "misreads"
-        return f"Java {major}.0.{patch}", fault
-    return None
+    host = max(1, node.capacity_milli // 1000)
+    was, will = (_counts(cgroup, host) for cgroup in (before, after))
+    if was == will:
+        return None
+    seen = f"{runs}: after the move it {_reads(after, host)}; now it {_reads(before, host)}."
+    if jvm.cpus(after.version, after.value) and will == min(host, jvm.asked(after.shares or 0)):
+        remedy = "The new count is what it asks for: expect thread pools of that size, or set -XX:ActiveProcessorCount."
+        return 1.0, seen, remedy
+    return 2.0, seen, f"Move to JDK {jvm.FIXED_IN}, or set -XX:ActiveProcessorCount."
 
 
-def _split(image: str) -> tuple[str, str]:
-    """Repository and tag; a digest says nothing of the version."""
-    named = image.partition("@")[0]
-    head, colon, tag = named.rpartition(":")
-    return (head, tag) if colon and "/" not in tag else (named, "")
+def _counts(cgroup: Cgroup, host: int) -> int:
+    return min(host, jvm.cpus(cgroup.version, cgroup.value or 0) or host)
+
+
+def _reads(cgroup: Cgroup, host: int) -> str:
+    number = f"{cgroup.value} shares" if cgroup.version == "v1" else f"weight {cgroup.value}"
+    if jvm.cpus(cgroup.version, cgroup.value or 0) is None:
+        return f"takes {number} for no shares set and sees every CPU of the host"
+    count = _counts(cgroup, host)
+    return f"counts {count} CPU{'s' if count > 1 else ''} from {number}"

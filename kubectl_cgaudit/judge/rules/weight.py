@@ -10,6 +10,7 @@ from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rules.catalogue import BESTEFFORT_GAIN, CROSSES_DEFAULT, NOT_DIVISIBLE, SAME_WEIGHT, Rule
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, percent, pod_hits, ratio, steps
+from kubectl_cgaudit.judge.rules.jvm import FIXED_IN
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree
 
 _SMALLEST_REQUEST_ABOVE_ONE = 29
@@ -49,7 +50,7 @@ def _crossing(pod: Pod, container: Container | None, before: Cgroup, after: Cgro
         "pod's share against other pods does not follow it."
     )
     remedy = (
-        "Nothing for the CPU share. Check what reads the number: JVMs before 11.0.17, 17.0.5 and 18.0.2 count CPUs from it "
+        f"Nothing for the CPU share. Check what reads the number: JVMs before {FIXED_IN} count CPUs from it "
         "(weight 100 reads as no shares set; set -XX:ActiveProcessorCount), and dashboards on container_spec_cpu_shares."
     )
     return abs(will - was), seen, remedy
@@ -81,7 +82,10 @@ def _collision(pod: Pod, container: Container | None, before: Cgroup, after: Cgr
         f"Container {container.name} of {pod.namespace}/{pod.name}" if container else f"Pod {pod.namespace}/{pod.name}"
     )
     already = " It is so now, too." if before.weight == 1 else ""
-    seen = f"{what} asks for {milli}m ({after.shares} shares) and gets weight 1, as BestEffort does.{already}"
+    seen = (
+        f"{what} asks for {milli}m ({after.shares} shares) and gets weight 1, the least there is: no more than a sibling "
+        f"that asks for 1m, or for nothing.{already}"
+    )
     remedy = f"Raise the request to {_SMALLEST_REQUEST_ABOVE_ONE}m, the least that gets weight 2, or more."
     if container:
         remedy += " A runtime with the quadratic formula tells them apart inside the pod."
@@ -125,8 +129,8 @@ def besteffort(context: Context) -> Iterator[Finding]:
         gain, seen = max(look for _, look in found)
         when = condition([when for when, _ in found], [when for when, _ in looks])
         remedy = (
-            "Give pods that must not crowd others out a request anyway, or keep BestEffort pods off nodes that run full; "
-            "a request of 29m and more weighs twice a BestEffort pod."
+            "Give these pods a CPU request: a pod with one is Burstable, and counts by its request in that slice. Or keep "
+            "BestEffort pods off nodes that run full."
         )
         severity = steps((0.01, "medium"))(gain)
         yield BESTEFFORT_GAIN.finding(severity, Subject("node", comparison.node.name), when, seen, remedy)

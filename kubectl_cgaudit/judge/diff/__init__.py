@@ -1,0 +1,1 @@
+"""What changed between two audits: which predictions came true, and what moved that nobody predicted."""
