@@ -5,13 +5,15 @@ BIN := $(VENV)/bin
 RECORDED := -f tests/golden/nodes.json -f tests/golden/pods.json -f tests/golden/workloads.json \
 	-f tests/golden/runtimeclasses.json --states tests/golden/states.yaml
 
-.PHONY: help demo test lint bench reports schema clean
+.PHONY: help dist demo test lint bench reports schema clean
 
 help:
 	@echo "make demo     audit the recorded cluster: table here, HTML and Markdown in reports/"
 	@echo "make test     all tests, with coverage"
 	@echo "make lint     ruff and mypy --strict"
 	@echo "make bench    nothing to time yet"
+	@echo "make dist     archives for krew, wheel and source for PyPI, checksums: the same commit gives the same bytes"
+	@echo "make screenshots  photograph the report for reports/screenshots"
 	@echo "make schema   write the JSON Schema anew after a change of the audit's types"
 
 $(VENV)/ready: pyproject.toml
@@ -25,6 +27,9 @@ demo reports: $(VENV)/ready
 	@mkdir -p reports
 	$(BIN)/kubectl-cgaudit $(RECORDED) -o table \
 		-o html=reports/recorded-cluster.html -o markdown=reports/recorded-cluster.md
+
+screenshots: reports
+	$(BIN)/python -m tests.browser.screenshots reports/recorded-cluster.html reports/screenshots
 
 test: $(VENV)/ready
 	$(BIN)/python -m pytest
@@ -40,6 +45,10 @@ bench: $(VENV)/ready
 schema: $(VENV)/ready
 	$(BIN)/python -c 'from kubectl_cgaudit.report import schema; print(schema.text(), end="")' \
 		> kubectl_cgaudit/report/audit.schema.json
+
+dist: $(VENV)/ready
+	rm -rf dist
+	$(BIN)/python -m tools.dist
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .coverage *.egg-info

@@ -28,8 +28,8 @@
   const valueOf = (row, column) => {
     const cell = row.cells[column];
     const raw = cell.dataset.value ?? cell.textContent.trim();
-    const number = Number.parseFloat(raw);
-    return Number.isNaN(number) ? raw : number;
+    const number = Number(raw);
+    return raw === "" || Number.isNaN(number) ? raw : number;
   };
   const compare = (a, b) => {
     if (typeof a === "number" && typeof b === "number") return a - b;

@@ -1,0 +1,197 @@
+"""What a report of a comparison says, the same in every format: rows and words, not escaped yet."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from kubectl_cgaudit.judge.diff.types import (
+    OUTCOMES,
+    Diff,
+    LoneNode,
+    LoneWorkload,
+    Measure,
+    NodeDiff,
+    Outcome,
+    Side,
+    Value,
+    What,
+    WorkloadDiff,
+)
+from kubectl_cgaudit.report.words import KIND_LETTERS, number, percent
+from kubectl_cgaudit.text import counted, named
+
+IN_FULL = "all of it: `-o json=FILE` in the same run"
+OUTCOME_WORDS: dict[Outcome, str] = {
+    "unpredicted": "moved, and no change was predicted",
+    "otherwise": "moved, but not as predicted",
+    "as-before": "a change was predicted, and it is still as before",
+    "unknown": "cannot be said: what runs there is not known",
+    "other-cause": "not as predicted, and something else explains it: other requests, another node, other pods there",
+    "came-true": "changed as predicted",
+    "unchanged": "no change was predicted, and none came",
+}
+_WHAT: dict[What, str] = {
+    "cgroup": "cgroup",
+    "kubepods": "kubepods",
+    "system-slice": "system.slice",
+    "pods-per-system": "pods : system",
+    "runtime": "runtime",
+    "weight": "weight",
+    "quota-us": "quota",
+    "share": "of node",
+    "against-system": "vs system",
+    "in-pod": "in pod",
+}
+_FRACTIONS: tuple[What, ...] = ("share", "in-pod")
+_ALLOWED = 3
+_NAMED = 4
+_POD = "pod"
+
+
+class Row(Struct, frozen=True):
+    """One number that moved, or should have: of a node, or of as many pods of a workload as have the same row."""
+
+    outcome: Outcome
+    subject: str
+    """The node; or the workload and its kind."""
+    what: str
+    before: str
+    predicted: str
+    now: str
+    pods: int
+    of: int
+    """How many pods of the workload are in both."""
+    because: tuple[str, ...]
+
+
+def node_rows(nodes: Sequence[NodeDiff]) -> list[Row]:
+    """What wants attention first, then by name."""
+    rows = [
+        _row(measure, f"{node.name} (was {node.replaces})" if node.replaces else node.name, "", 0, 0, node.because)
+        for node in nodes
+        for measure in node.measures
+    ]
+    return sorted(rows, key=_attention)
+
+
+def workload_rows(workloads: Sequence[WorkloadDiff]) -> list[Row]:
+    """What wants attention first; then workload by workload, and the pod before its containers."""
+    return sorted((row for workload in workloads for row in _of_workload(workload)), key=_attention)
+
+
+def _attention(row: Row) -> int:
+    return OUTCOMES.index(row.outcome)
+
+
+def _of_workload(workload: WorkloadDiff) -> Iterator[Row]:
+    found: dict[tuple[str, Measure], list[tuple[str, ...]]] = {}
+    for pod in workload.pods:
+        for measure in pod.measures:
+            found.setdefault((_POD, measure), []).append(pod.because)
+        for container in pod.containers:
+            for measure in container.measures:
+                found.setdefault((container.name, measure), []).append(pod.because)
+    said = {measure.outcome for name, measure in found if not _follows(name, measure)}
+    shown = [(name, measure) for name, measure in found if measure.outcome not in said or not _follows(name, measure)]
+    ordered = sorted(shown, key=lambda each: OUTCOMES.index(each[1].outcome))
+    for name, measure in ordered:
+        because = tuple(dict.fromkeys(text for each in found[name, measure] for text in each))
+        count = len(found[name, measure])
+        yield _row(measure, subject(workload), name, count, len(workload.pods), because)
+    if workload.outcome == "unknown" and not any(measure.outcome == "unknown" for _, measure in ordered):
+        unread = counted(workload.unpredicted_pods, "pod") if workload.unpredicted_pods else "its pods"
+        why = (f"{unread} cannot be compared: their node, or what is needed of it, was not read",)
+        yield Row("unknown", subject(workload), "pods", "", "", "", 0, len(workload.pods), why)
+
+
+def _follows(name: str, measure: Measure) -> bool:
+    """Whether it follows from other rows: a part of the node from the pod's against the system and the part of the pod."""
+    return measure.what == "share" or (name != _POD and measure.what == "against-system")
+
+
+def _row(measure: Measure, subject: str, name: str, pods: int, of: int, because: tuple[str, ...]) -> Row:
+    what = " ".join(part for part in (name, _WHAT[measure.what], measure.of) if part)
+    said = because if measure.outcome == "other-cause" else ()
+    before, predicted, now = (_values(measure, each) for each in (measure.before, measure.predicted, measure.now))
+    return Row(measure.outcome, subject, what, before, predicted, now, pods, of, said)
+
+
+def _values(measure: Measure, values: Sequence[Value]) -> str:
+    shown = list(dict.fromkeys(_value(measure.what, value) for value in values))
+    more = f" or {len(shown) - _ALLOWED} more" if len(shown) > _ALLOWED else ""
+    return " or ".join(shown[:_ALLOWED]) + more or "?"
+
+
+def _value(what: What, value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    if what in _FRACTIONS:
+        return percent(value)
+    return f"{value:.0f} us" if what == "quota-us" else f"{number(value)}{' : 1' if what == 'pods-per-system' else ''}"
+
+
+def change(row: Row) -> str:
+    """What was, is and was predicted, in as few words as the outcome allows; a unit is said once."""
+    if row.outcome == "unpredicted":
+        return f"{row.before} -> {_after_unit(row.before, row.now)}"
+    if row.outcome == "came-true":
+        close = "" if row.now == row.predicted else f" (said {_after_unit(row.now, row.predicted)})"
+        return f"{row.before} -> {_after_unit(row.before, row.now)}{close}"
+    if row.outcome == "as-before":
+        return f"{row.now}, not {_after_unit(row.now, row.predicted)}"
+    if row.outcome == "unknown":
+        return f"{row.before} -> {_after_unit(row.before, row.now)}" if row.before else "; ".join(row.because)
+    return f"{row.before} -> {_after_unit(row.before, row.now)}, not {_after_unit(row.now, row.predicted)}"
+
+
+def _after_unit(first: str, second: str) -> str:
+    unit = first.partition(" ")[0]
+    return second.removeprefix(f"{unit} ") if unit in ("weight", "shares") else second
+
+
+def subject(workload: WorkloadDiff | LoneWorkload) -> str:
+    """`shop/checkout deploy`."""
+    return f"{workload.title} {KIND_LETTERS.get(workload.kind, workload.kind.lower())}"
+
+
+def pods(row: Row) -> str:
+    """`2/3`; nothing for nodes."""
+    return f"{row.pods}/{row.of}" if row.of else ""
+
+
+def lone(diff: Diff) -> Iterator[tuple[str, str, str]]:
+    """Whether it is new or gone, what, and what it has or had."""
+    for word, workloads in (("new", diff.new_workloads), ("gone", diff.gone_workloads)):
+        yield from ((_unsure(word, each), subject(each), _had(each)) for each in workloads)
+    for word, nodes in (("new", diff.new_nodes), ("gone", diff.gone_nodes)):
+        for node in nodes:
+            versions = " or ".join(map(str, node.cgroup))
+            size = f"{node.allocatable_milli}m allocatable, {counted(node.pod_count, 'pod')}"
+            yield _unsure(word, node), f"node {node.name}", f"cgroup {versions}, {size}"
+
+
+def _unsure(word: str, each: LoneWorkload | LoneNode) -> str:
+    return word if each.sure else f"{word}?"
+
+
+def _had(workload: LoneWorkload) -> str:
+    containers = [f"{each.name} {' or '.join(map(str, each.values)) or '?'}" for each in workload.containers]
+    return f"{counted(workload.pod_count, 'pod')}: {named(containers, _NAMED)}" if containers else "not read"
+
+
+def side(name: str, each: Side) -> str:
+    """One of the two audits in a line."""
+    dated = f", {each.generated_at}" if each.generated_at else ""
+    only = f", only {each.filter}" if each.filter else ""
+    state = "" if each.complete else ", INCOMPLETE"
+    amounts = f"{counted(each.nodes, 'node')}, {counted(each.workloads, 'workload')}"
+    return f"{name}: {each.source}: {amounts}{only}{dated}{state}"
+
+
+def thresholds(diff: Diff) -> str:
+    """From where on a share has moved."""
+    said = ", ".join(f"{name} {percent(value)}" for name, value in diff.thresholds.items())
+    return (
+        f"Weights, quotas and versions are compared exactly; parts of CPU count from the thresholds on: {said}. Parts of the "
+        "node, and of containers against the system, follow from the rows shown; -o json has them all."
+    )
