@@ -45,10 +45,12 @@ bench: $(VENV)/ready
 schema: $(VENV)/ready
 	$(BIN)/python -c 'from kubectl_cgaudit.report import schema; print(schema.text(), end="")' \
 		> kubectl_cgaudit/report/audit.schema.json
+	$(BIN)/python -c 'from kubectl_cgaudit.report import ndjson; print(ndjson.schema(), end="")' \
+		> kubectl_cgaudit/report/container.schema.json
 
 dist: $(VENV)/ready
 	rm -rf dist
-	$(BIN)/python -m tools.dist
+	$(BIN)/python -m tools.release
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .coverage *.egg-info

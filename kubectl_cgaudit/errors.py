@@ -15,6 +15,10 @@ class ClusterError(CgauditError):
     """The cluster could not be asked: no kubeconfig, no connection, no permission."""
 
 
+class PipeClosedError(Exception):
+    """Whoever read standard output is gone (`| head`)."""
+
+
 class NotFoundError(CgauditError):
     """The node or pod that was asked for is not among what was read."""
 

@@ -395,7 +395,7 @@ def test_ctrl_c_leaves_no_traceback() -> None:
     time.sleep(3)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=20)
-    assert (running.returncode, out, err) == (130, "", "\nerror: interrupted; nothing was written\n")
+    assert (running.returncode, out, err) == (130, "", "error: interrupted; nothing was written\n")
 
 
 def test_without_a_kubeconfig_the_next_step_is_named(tmp_path: Path) -> None:

@@ -126,11 +126,12 @@ def test_hostile_names_come_back_and_nothing_is_a_formula(name: str) -> None:
                 assert float(cell) < 0
 
 
-def test_rows_can_be_streamed() -> None:
-    lines = csv.lines(RECORDED)
-    assert next(lines) == ",".join(csv.COLUMNS) + "\r\n"
-    assert next(lines).startswith("shop,Deployment,checkout,")
-    assert csv.render(RECORDED) == "".join(csv.lines(RECORDED))
+def test_a_piece_a_workload() -> None:
+    pieces = csv.pieces(RECORDED)
+    assert pieces.head == ",".join(csv.COLUMNS) + "\r\n"
+    written = [pieces.each(workload, index == 0) for index, workload in enumerate(RECORDED.workloads)]
+    assert written[0].startswith("shop,Deployment,checkout,")
+    assert csv.render(RECORDED) == pieces.head + "".join(written) + pieces.tail
 
 
 def test_on_the_command_line(capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -581,7 +581,10 @@ def test_verify_names_what_it_could_not_compare() -> None:
     answers = msgspec.structs.replace(objects.kubelets["n1"], stats_from_spec=True, problems=(problem,))
     result = verify(msgspec.structs.replace(objects, kubelets={"n1": answers}), ())
     assert (result.nodes, result.compared, result.not_compared) == ((), 0, {"n1": (problem,)})
-    assert report.as_text(result) == f"Nothing could be compared.\nNot compared: n1: {problem}.\n"
+    assert report.as_text(result) == (
+        "Nothing could be compared.\nNot compared: n1: shows shares from the spec (kubelet_metrics_provider cri):\n"
+        "  they prove nothing.\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def hand_made(name: str = "web", *, complete: bool = True, when: tuple[str, ...]
         f"runtime:{name}": Known("runc 1.1.5 (linear)", "assumed", name),
     }
     node = NodeAudit(name, name, name, name, name, 4000, 2, "assumed", known, (name,), (), (), (), cases)
-    losing, same = _workload(name, "Deployment", when), _unchanged(name)
+    losing, same = _workload(name, "Deployment", when), _unchanged(name, when)
     finding = Finding(
         "CGA201",
         "high",
@@ -155,7 +155,7 @@ def _workload(name: str, kind: str, when: tuple[str, ...]) -> WorkloadAudit:
         confidence="assumed",
         pod_count=1,
         unpredicted_pods=0,
-        share=Change("web-1", None, "n1", "", 0.3, 0.2, -1 / 3),
+        share=Change(name, None, name, "", 0.3, 0.2, -1 / 3),
         against_system=worst,
         against_system_best=best,
         inside_pod=Change(name, name, name, when[0], 0.9, 0.81, -0.1),
@@ -163,12 +163,15 @@ def _workload(name: str, kind: str, when: tuple[str, ...]) -> WorkloadAudit:
             NominalChange(name, Span(1024, 1024), Span(39, 39), Span(0.39, 1), Span(0.39, 0.39), "shares", "weight"),
         ),
         pods=(pod,),
+        inside_pod_best=Change(name, name, name, when[-1], 0.9, 0.9, 0.0) if open_ else None,
+        possibilities=len(when),
     )
 
 
-def _unchanged(name: str) -> WorkloadAudit:
+def _unchanged(name: str, when: tuple[str, ...]) -> WorkloadAudit:
     still = moment("v2", 39, 0.2, 0.5)
-    pod = PodAudit(name, name, "Burstable", name, "assumed", (), (CaseChange("", still, still),), ())
+    cases = tuple(CaseChange(w, still, still) for w in when)
+    pod = PodAudit(name, name, "Burstable", name, "assumed", (), cases, ())
     change = Change(name, None, name, "", 0.5, 0.5, 0.0)
     return WorkloadAudit("Deployment", name, "two", (), "assumed", 1, 0, change, change, change, None, (), (pod,))
 
@@ -384,8 +387,8 @@ def test_a_large_cluster_fits_a_ticket_and_says_what_is_cut() -> None:
     text = render(large())
     assert 30_000 < len(text) < MOST
     assert text.splitlines()[4] == (
-        "Shortened to fit a ticket: each place says how many it leaves out, and … ends a text cut short; all of them: "
-        "`-o csv=FILE` (a row a container) or `-o json=FILE`, in the same run or with `kubectl cgaudit report`."
+        "Shortened to fit a ticket: each place says how many it leaves out, and … ends a text cut short; all of it: "
+        "`-o json=FILE`, or `-o csv=FILE` for a row a container, in the same run or with `kubectl cgaudit report`."
     )
     (table,) = tables(section(text, "Workloads that change"))
     shown = len(table) - 2

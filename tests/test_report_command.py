@@ -107,7 +107,7 @@ def test_parts_that_do_not_fit_together_are_an_error_and_no_traceback() -> None:
         "node web has no cases": replace(audit, nodes=(replace(node, cases=()),)),
         "of node web it does not say cgroup": replace(audit, nodes=(replace(node, known={}),)),
         "pod web/web is on a node that is not there": replace(audit, nodes=()),
-        "web/web speaks of a pod that it does not have": replace(
+        "web/one speaks of a pod that it does not have": replace(
             audit, workloads=(replace(workload, pods=(replace(pod, name="other"),)),)
         ),
         "pod web/web has other cases than its node": replace(

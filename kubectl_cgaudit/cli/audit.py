@@ -9,13 +9,18 @@ from click.core import ParameterSource
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli.completion import complete_command
+from kubectl_cgaudit.cli.diff import diff_command
 from kubectl_cgaudit.cli.explain import convert_command, explain_command
+from kubectl_cgaudit.cli.manifests import manifests_command
 from kubectl_cgaudit.cli.nodes import nodes_command
 from kubectl_cgaudit.cli.report import report_command
+from kubectl_cgaudit.cli.snapshot import snapshot_command
 from kubectl_cgaudit.cli.tree import read, tree_command
 from kubectl_cgaudit.cli.verify import verify_command
+from kubectl_cgaudit.cli.version import version_command
 from kubectl_cgaudit.errors import UsageError
-from kubectl_cgaudit.report.formats import FORMATS, renderer
+from kubectl_cgaudit.report.formats import FORMATS
 
 _INCOMPLETE = 3
 _FLAGS = {"outputs": "-o", "thresholds": "--threshold"}
@@ -81,9 +86,9 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
     wanted = output.parse(outputs, FORMATS)
     chosen = options.source(flags)
     target, limits, stamp = scenario.parse(to), judged.parse(thresholds), _stamp()
-    cluster, rules = read(chosen)
+    cluster, rules = read(chosen, measured=False)
     result = audit(cluster, rules, target, limits, stamp)
-    output.deliver([(each, renderer(each.format, output.screen(each))(result)) for each in wanted])
+    output.deliver_audit(result, wanted)
     return 0 if result.coverage.complete else _INCOMPLETE
 
 
@@ -101,5 +106,10 @@ group.add_command(nodes_command)
 group.add_command(tree_command)
 group.add_command(verify_command)
 group.add_command(report_command)
+group.add_command(snapshot_command)
+group.add_command(diff_command)
 group.add_command(explain_command)
 group.add_command(convert_command)
+group.add_command(version_command)
+group.add_command(complete_command)
+group.add_command(manifests_command)

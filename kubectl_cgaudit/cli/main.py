@@ -6,7 +6,7 @@ import sys
 import click
 
 from kubectl_cgaudit.cli.audit import group
-from kubectl_cgaudit.errors import CgauditError
+from kubectl_cgaudit.errors import CgauditError, PipeClosedError
 from kubectl_cgaudit.report.escape import visible
 
 _INTERRUPTED = 130
@@ -33,8 +33,8 @@ def run(arguments: list[str]) -> int:
         return _fail(error.format_message(), 1)
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted; nothing was written", _INTERRUPTED)
-    except BrokenPipeError:
-        # The reader is gone (`| head`); the interpreter must not complain when it flushes at exit.
+    except (PipeClosedError, BrokenPipeError):
+        # The interpreter must not complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
     except OSError as error:

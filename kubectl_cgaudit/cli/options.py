@@ -158,13 +158,14 @@ def rules(chosen: Source) -> tuple[Rule, ...]:
     return states.load(chosen.states) if chosen.states else ()
 
 
-def collect(chosen: Source, progress: Progress) -> Cluster:
-    """Read the files or the cluster."""
+def collect(chosen: Source, progress: Progress, *, measured: bool = True) -> Cluster:
+    """Read the files or the cluster; without `measured` only what an audit needs that asks no kubelet."""
+    measured = measured or chosen.kubelet is not None
     selects, words = _selection(chosen)
     if chosen.files:
         from kubectl_cgaudit.collect import files
 
-        return _with_saved(files.read(chosen.files, selects, words, progress), chosen)
+        return _with_saved(files.read(chosen.files, selects, words, progress, measured=measured), chosen)
     from kubectl_cgaudit.collect import live
 
     connection = live.Connection(
@@ -179,7 +180,8 @@ def collect(chosen: Source, progress: Progress) -> Cluster:
     asked = None
     if chosen.kubelet in ("proxy", "direct"):
         asked = live.Kubelets(chosen.kubelet == "direct", chosen.kubelet_insecure, chosen.timeout_seconds)
-    return _with_saved(live.read(connection, chosen.namespace, selects, words, progress, asked), chosen)
+    cluster = live.read(connection, chosen.namespace, selects, words, progress, asked, measured=measured)
+    return _with_saved(cluster, chosen)
 
 
 def _with_saved(cluster: Cluster, chosen: Source) -> Cluster:

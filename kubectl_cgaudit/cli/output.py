@@ -6,12 +6,17 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 from msgspec import Struct
 
-from kubectl_cgaudit.errors import CgauditError, UsageError
+from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
+from kubectl_cgaudit.judge.audit import Audit
+from kubectl_cgaudit.report.formats import render
+from kubectl_cgaudit.report.pieces import Pieces, chunks
 from kubectl_cgaudit.report.screen import NARROWEST, PLAIN, WIDEST, Screen
 
 
@@ -40,15 +45,53 @@ def parse(values: tuple[str, ...], formats: tuple[str, ...]) -> tuple[Output, ..
     return tuple(outputs)
 
 
-def deliver(texts: list[tuple[Output, str]]) -> None:
+def deliver(texts: Sequence[tuple[Output, str]]) -> None:
     """Write the files first, then standard output. Raises CgauditError when a file cannot be written."""
     for output, text in texts:
         if output.path:
-            _write(output.path, text)
+            save(output.path, text.encode("utf-8", errors="backslashreplace"))
             click.echo(f"wrote {output.format} to {output.path}", err=True)
     for output, text in texts:
         if not output.path:
             show(text)
+
+
+def deliver_audit(audit: Audit, outputs: Sequence[Output]) -> None:
+    """Write an audit in all formats that are wanted, its pods made once for all of them.
+
+    Raises CgauditError when a file cannot be written; then none of them is.
+    """
+    with contextlib.ExitStack() as opened:
+        sinks = [opened.enter_context(_sink(output)) for output in outputs]
+        reports = [render(output.format, audit, screen(output)) for output in outputs]
+        in_pieces = [place for place, report in enumerate(reports) if isinstance(report, Pieces)]
+
+        def write(place: int, text: str) -> str:
+            sinks[in_pieces[place]](text)
+            return ""
+
+        for _ in chunks([report for report in reports if isinstance(report, Pieces)], audit, write):
+            pass
+        for sink, report in zip(sinks, reports, strict=True):
+            if isinstance(report, str):
+                sink(report)
+    for output in outputs:
+        if output.path:
+            click.echo(f"wrote {output.format} to {output.path}", err=True)
+
+
+@contextlib.contextmanager
+def _sink(output: Output) -> Iterator[Callable[[str], None]]:
+    """Where a report's pieces go; a file is there when all is well at the end."""
+    if output.path is None:
+        yield show
+        return
+    with _saved(output.path) as file:
+        yield lambda text: _put(file, text.encode("utf-8", errors="backslashreplace"))
+
+
+def _put(file: BinaryIO, data: bytes) -> None:
+    file.write(data)
 
 
 def show(text: str) -> None:
@@ -57,7 +100,12 @@ def show(text: str) -> None:
         raise CgauditError("standard output is closed; write to a file with -o FORMAT=FILE")
     encoding = _encoding()
     # Whether there is colour has been decided: click would take it out of a pipe again.
-    click.echo(text.encode(encoding, errors="backslashreplace").decode(encoding), nl=False, color=True)
+    shown = text.encode(encoding, errors="backslashreplace").decode(encoding)
+    try:
+        click.echo(shown, nl=False, color=True)
+    except BrokenPipeError:
+        # click itself would exit with 1.
+        raise PipeClosedError from None
 
 
 def screen(output: Output) -> Screen:
@@ -99,14 +147,20 @@ def _encoding() -> str:
     return getattr(sys.stdout, "encoding", None) or "utf-8"
 
 
-def _write(path: str, text: str) -> None:
-    data = text.encode("utf-8", errors="backslashreplace")
+def save(path: str, data: bytes) -> None:
+    """Write a file, whole or not at all, readable by its owner. Raises CgauditError when it cannot be written."""
+    with _saved(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def _saved(path: str) -> Iterator[BinaryIO]:
     try:
-        if _is_device(path):
-            Path(path).write_bytes(data)
-        else:
-            _replace(Path(os.path.realpath(path)), data)
+        with Path(path).open("wb") if _is_device(path) else _replacing(Path(os.path.realpath(path))) as file:
+            yield file
     except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
         raise CgauditError(f"{path} cannot be written: {error.strerror or error}; choose another path") from None
 
 
@@ -118,14 +172,15 @@ def _is_device(path: str) -> bool:
     return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
 
 
-def _replace(target: Path, data: bytes) -> None:
+@contextlib.contextmanager
+def _replacing(target: Path) -> Iterator[BinaryIO]:
     if target.is_dir():
         raise IsADirectoryError(21, "it is a directory")
     # mkstemp makes the file 0600, and os.replace keeps that.
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(target)

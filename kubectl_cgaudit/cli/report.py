@@ -3,7 +3,7 @@
 import click
 
 from kubectl_cgaudit.cli import output
-from kubectl_cgaudit.report.formats import FORMATS, renderer
+from kubectl_cgaudit.report.formats import FORMATS
 
 _INCOMPLETE = 3
 
@@ -31,5 +31,5 @@ def report_command(file: str, outputs: tuple[str, ...]) -> int:
 
     wanted = output.parse(outputs, FORMATS)
     audit = load(read_bytes(file, REMEDY), name_of(file))
-    output.deliver([(each, renderer(each.format, output.screen(each))(audit)) for each in wanted])
+    output.deliver_audit(audit, wanted)
     return 0 if audit.coverage.complete else _INCOMPLETE

@@ -48,14 +48,14 @@ def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: A
     return exit_code(cluster)
 
 
-def read(chosen: options.Source) -> tuple[Cluster, tuple[Rule, ...]]:
+def read(chosen: options.Source, *, measured: bool = True) -> tuple[Cluster, tuple[Rule, ...]]:
     """Read the input, with progress for whoever watches, and the warning that nodes/proxy deserves."""
     rules = options.rules(chosen)
     if chosen.kubelet == "proxy":
         click.echo(_PROXY_WARNING, err=True)
     progress = Progress()
     try:
-        return options.collect(chosen, progress), rules
+        return options.collect(chosen, progress, measured=measured), rules
     except KeyboardInterrupt:
         raise InterruptedAuditError(progress.last) from None
     finally:

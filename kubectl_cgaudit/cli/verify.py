@@ -11,6 +11,7 @@ from kubectl_cgaudit.errors import UsageError
 
 _FORMATS = ("text", "json")
 _DIFFERENT = 4
+_NOT_ASKED = "verify needs the kubelets' answers; add --kubelet=proxy, --kubelet=direct or --kubelet=files:DIR"
 
 
 @click.command("verify")
@@ -29,11 +30,11 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
 
     wanted = output.parse(outputs, _FORMATS)
     chosen = options.source(flags)
-    if chosen.kubelet is None:
-        raise UsageError(
-            "verify needs the kubelets' answers; add --kubelet=proxy, --kubelet=direct or --kubelet=files:DIR"
-        )
+    if chosen.kubelet is None and not chosen.files:
+        raise UsageError(_NOT_ASKED)
     cluster, rules = read(chosen)
+    if cluster.kubelets is None:
+        raise UsageError(_NOT_ASKED)
     result = verify(cluster, rules)
     write: dict[str, Callable[[output.Output], str]] = {
         "text": lambda each: report.as_text(result, output.screen(each)),

@@ -26,8 +26,11 @@ class Kind(Struct):
 class Assembly:
     """Collects objects in any order. Bad ones are remembered, and reported together at the end."""
 
-    def __init__(self, selects: Selects, filter_text: str) -> None:
+    def __init__(self, selects: Selects, filter_text: str, *, measured: bool = True) -> None:
+        """`measured` keeps what only a kubelet's answers are compared with: uids, container ids and their times."""
         self._selects = selects
+        self._measured = measured
+        self._same: dict[Any, Any] = {}
         self._filter = filter_text
         self._nodes: dict[str, Node] = {}
         self._pods: dict[tuple[str, str], Pod] = {}
@@ -80,7 +83,7 @@ class Assembly:
                 self._named(kind, node.name)
                 self._once(self._nodes, node.name, node)
             elif kind == "Pod":
-                pod = reduce.pod(decode(raw, wire.Pod), self._selects)
+                pod = self._shared(reduce.pod(decode(raw, wire.Pod), self._selects, measured=self._measured))
                 self._named(kind, pod.name)
                 self._once(self._pods, (pod.namespace, pod.name), pod)
             elif kind in ("ReplicaSet", "Job"):
@@ -95,8 +98,21 @@ class Assembly:
                 self._add_event(decode(raw, wire.Event))
             else:
                 self._ignored[kind] = self._ignored.get(kind, 0) + 1
-        except (InputError, msgspec.ValidationError) as error:
+        except (InputError, *wire.UNDECODABLE) as error:
             self._bad.append(f"{source}: {kind} {_name(raw, decode)}: {_in_words(error)}")
+
+    def _shared(self, pod: Pod) -> Pod:
+        """The pod with what it has in common with others held once: replicas differ in little but their names."""
+        same = self._same.setdefault
+        return msgspec.structs.replace(
+            pod,
+            namespace=same(pod.namespace, pod.namespace),
+            node=same(pod.node, pod.node),
+            runtime_class=same(pod.runtime_class, pod.runtime_class),
+            controller=same(pod.controller, pod.controller),
+            template_hash=same(pod.template_hash, pod.template_hash),
+            containers=same(pod.containers, pod.containers),
+        )
 
     def _add_event(self, event: wire.Event) -> None:
         self.expect("Event")
@@ -172,7 +188,7 @@ def _remedy(problem: str) -> str:
 def _name(raw: Any, decode: Decode) -> str:
     try:
         meta = decode(raw, Kind).metadata
-    except msgspec.ValidationError:
+    except wire.UNDECODABLE:
         return "(unnamed)"
     if meta is None or not meta.name:
         return "(unnamed)"

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from kubectl_cgaudit.collect import snapshot
+from kubectl_cgaudit.collect import snapshot, wire
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.input import name_of, read_bytes
 from kubectl_cgaudit.collect.model import Cluster, Gap
@@ -31,9 +31,19 @@ class _ItemKind(msgspec.Struct):
     kind: str = ""
 
 
-def read(paths: tuple[str, ...], selects: Selects, filter_text: str, progress: Progress = silent) -> Cluster:
-    """Read all files together, or one snapshot. Raises InputError when one cannot be read, or none holds a Node."""
-    assembly = Assembly(selects, filter_text)
+def read(
+    paths: tuple[str, ...],
+    selects: Selects,
+    filter_text: str,
+    progress: Progress = silent,
+    *,
+    measured: bool = True,
+) -> Cluster:
+    """Read all files together, or one snapshot; `measured` keeps what kubelets' answers are compared with.
+
+    Raises InputError when one cannot be read, or none holds a Node.
+    """
+    assembly = Assembly(selects, filter_text, measured=measured)
     for path in paths:
         source = name_of(path)
         data = read_bytes(path, _SAVE)
@@ -69,6 +79,8 @@ def _documents(data: bytes, source: str) -> Iterator[tuple[bytes, _Object]]:
             whole = msgspec.json.decode(document, type=_Object)
         except msgspec.ValidationError:
             raise InputError(f"{source} holds no Kubernetes object; {_SAVE}") from None
+        except (UnicodeDecodeError, RecursionError) as error:
+            raise InputError(f"{source} is not valid JSON: {error}; {_SAVE}") from None
         except msgspec.DecodeError as error:
             end = _end_of_first(document, str(error))
             if end is None:
@@ -111,7 +123,7 @@ def _item_kind(item: msgspec.Raw, listed: str) -> str:
         return listed
     try:
         return msgspec.json.decode(item, type=_ItemKind).kind or "(no kind)"
-    except msgspec.ValidationError:
+    except wire.UNDECODABLE:
         return "(no kind)"
 
 

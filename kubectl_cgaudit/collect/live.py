@@ -42,6 +42,8 @@ class Listed(Struct):
     """How reading a list went: how many objects came, whether they show two moments, and what went wrong."""
 
     count: int = 0
+    withheld: int = 0
+    """So many were announced and did not come."""
     mixed: bool = False
     failure: RequestError | None = None
 
@@ -63,9 +65,14 @@ def read(
     filter_text: str,
     progress: Progress,
     kubelets: Kubelets | None = None,
+    *,
+    measured: bool = True,
 ) -> Cluster:
-    """Read nodes, all pods, their owners, and the kubelets if asked. Raises ClusterError when there is nothing to go on."""
-    assembly = Assembly(selects, filter_text)
+    """Read nodes, all pods, their owners, and the kubelets if asked; `measured` keeps what their answers are compared with.
+
+    Raises ClusterError when there is nothing to go on.
+    """
+    assembly = Assembly(selects, filter_text, measured=measured or kubelets is not None)
     with Api(connection) as api:
         if api.unverified:
             assembly.notes.append("TLS verification is off, as the kubeconfig says")
@@ -103,7 +110,7 @@ def read_nodes(api: Api, assembly: Assembly, progress: Progress, page_size: int 
         assembly.gaps.append(Gap("nodes", broke_off, "run the audit again"))
     if not assembly.has_nodes:
         raise ClusterError(f"{api.host} has no nodes, so nothing can be predicted; check which cluster was asked")
-    _note_mixture(listed, "nodes", assembly)
+    _note_doubts(listed, "nodes", assembly)
 
 
 def read_pods(
@@ -151,16 +158,22 @@ def _read_by_namespace(api: Api, namespace: str | None, assembly: Assembly, prog
 def _namespaces(api: Api, assembly: Assembly, progress: Progress, page_size: int) -> list[str] | None:
     """The names of all namespaces; None if they may not be listed, or not all of them could be."""
     names: list[str] = []
+    withheld = 0
     try:
         for page in pages(api, NAMESPACES, page_size):
-            names = [] if page.again else names
+            names, withheld = ([], 0) if page.again else (names, withheld + page.withheld)
             names += [msgspec.json.decode(raw, type=wire.Owned).metadata.name for raw in page.items]
             progress("namespaces", len(names), _total(len(names), page))
     except RequestError as failure:
-        if failure.status != _FORBIDDEN:
-            assembly.notes.append(f"Namespaces could not be listed ({failure.why}): only one was tried")
-        return None
-    except msgspec.ValidationError:
+        if failure.status == _FORBIDDEN:
+            return None
+        why = failure.why
+    except wire.UNDECODABLE:
+        why = "one of them is damaged"
+    else:
+        why = _withheld(withheld)
+    if why:
+        assembly.notes.append(f"Namespaces could not be listed ({why}): only one was tried")
         return None
     return sorted({name for name in names if name})
 
@@ -169,7 +182,7 @@ def read_optional(api: Api, resource: Resource, assembly: Assembly, progress: Pr
     """Read a list the audit can do without."""
     try:
         listed = list_all(api, resource, assembly, progress)
-        failure = listed.failure
+        failure = listed.failure or _short(listed, resource)
     except CgauditError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever goes wrong with it, the audit does not need this list
@@ -184,6 +197,15 @@ def read_optional(api: Api, resource: Resource, assembly: Assembly, progress: Pr
     assembly.notes.append(f"{resource.plural} {reason}: {resource.instead}")
 
 
+def _short(listed: Listed, resource: Resource) -> RequestError | None:
+    why = _withheld(listed.withheld)
+    return RequestError(f"{resource.plural} are not all there: {why}; try again", why) if why else None
+
+
+def _withheld(count: int) -> str:
+    return f"the server announced {count} more than it sent" if count else ""
+
+
 def list_all(
     api: Api, resource: Resource, assembly: Assembly, progress: Progress, page_size: int = PAGE_SIZE
 ) -> Listed:
@@ -193,11 +215,12 @@ def list_all(
         for page in pages(api, resource, page_size):
             if page.again:
                 assembly.forget(resource.kind, resource.namespace)
-                listed.count = 0
+                listed.count, listed.withheld = 0, 0
             listed.mixed = listed.mixed or page.mixed
             for item in page.items:
                 assembly.add(resource.kind, item, _decode, f"{api.host} {resource.path}")
             listed.count += len(page.items)
+            listed.withheld += page.withheld
             progress(resource.plural.lower(), listed.count, _total(listed.count, page))
     except RequestError as failure:
         listed.failure = failure
@@ -216,10 +239,13 @@ def _note_end(listed: Listed, what: str, assembly: Assembly) -> None:
     if listed.failure:
         broke_off = f"the list broke off after {counted(listed.count, 'pod')} ({listed.failure.why})"
         assembly.gaps.append(Gap(what, broke_off, "run the audit again"))
-    _note_mixture(listed, what, assembly)
+    _note_doubts(listed, what, assembly)
 
 
-def _note_mixture(listed: Listed, what: str, assembly: Assembly) -> None:
+def _note_doubts(listed: Listed, what: str, assembly: Assembly) -> None:
+    if listed.withheld:
+        why = f"{_withheld(listed.withheld)}: something between filters or loses them"
+        assembly.gaps.append(Gap(what, why, "run the audit again, past any proxy"))
     if listed.mixed:
         why = "the list expired twice while it was read (410) and was continued from a newer state, so it mixes two moments"
         assembly.gaps.append(Gap(what, why, "run the audit again"))

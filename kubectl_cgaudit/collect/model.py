@@ -10,7 +10,7 @@ Presence = Literal["running", "expected", "gone"]
 NodeKind = Literal["linux", "windows", "virtual", "unusable"]
 
 
-class Container(Struct, frozen=True):
+class Container(Struct, frozen=True, gc=False):
     """A container of a pod. CPU in thousandths; None where the spec has no such key."""
 
     name: str
@@ -28,14 +28,14 @@ class Container(Struct, frozen=True):
     """When the running container was created, RFC 3339: these sort as text."""
 
 
-class Owner(Struct, frozen=True, order=True):
+class Owner(Struct, frozen=True, order=True, gc=False):
     """An object that controls pods."""
 
     kind: str
     name: str
 
 
-class Pod(Struct, frozen=True):
+class Pod(Struct, frozen=True, gc=False):
     """A pod. CPU in thousandths; `request_milli` and `limit_milli` are the pod-level resources."""
 
     namespace: str

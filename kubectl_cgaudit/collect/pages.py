@@ -41,11 +41,13 @@ class Page(Struct, frozen=True):
 
     items: tuple[msgspec.Raw, ...]
     left: int | None
-    """How many come after it, where the server says."""
+    """How many come after it, where the server says; 0 on the last page."""
     again: bool
     """The list starts again with this page: forget what came before."""
     mixed: bool
     """From here on the list shows a later moment than before."""
+    withheld: int
+    """So many were announced by the page before and come neither with this one nor after it."""
 
 
 def pages(api: Api, resource: Resource, size: int = PAGE_SIZE) -> Iterator[Page]:
@@ -84,6 +86,8 @@ def pages(api: Api, resource: Resource, size: int = PAGE_SIZE) -> Iterator[Page]
 def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
     first = f"{resource.path}?limit={size}{resource.query}"
     token, expired, again, mixed = "", 0, False, False
+    announced: int | None = None
+    seen: set[str] = set()
     while True:
         path = first + (f"&continue={quote(token, safe='')}" if token else "")
         page = api.fetch(path, partial(_understood, api, path, resource))
@@ -94,34 +98,48 @@ def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
             expired += 1
             token = _fresh_token(page) if expired > 1 else ""
             again, mixed = not token, bool(token) or mixed
+            seen.clear()
+            announced = None
             continue
         metadata = page.metadata or wire.ListMetadata()
-        yield Page(tuple(page.items or ()), metadata.remaining_item_count, again, mixed)
-        again = False
+        left = metadata.remaining_item_count if metadata.continue_ else 0
+        items = tuple(page.items or ())
+        # At one moment the server's counts are exact, so what is short of them was filtered out or lost.
+        withheld = 0 if announced is None or left is None else max(announced - len(items) - left, 0)
+        yield Page(items, left, again, mixed, withheld)
+        again, announced = False, left
         if not metadata.continue_:
             return
-        if metadata.continue_ == token:
+        token = metadata.continue_
+        if token in seen:
             why = "the server repeats its continue token"
             raise RequestError(f"{api.host}: {resource.plural} cannot be listed, {why}; try again", why)
-        token = metadata.continue_
+        seen.add(token)
 
 
 def _understood(api: Api, path: str, resource: Resource, answer: Answer) -> wire.Page | Answer:
-    """The page, or the answer where it has another status. Raises RequestError where the body is no such list."""
+    """The page, or the answer where it has another status.
+
+    Raises RequestError where the body is no such list, or does not lead on to its end.
+    """
     if answer.status != _OK:
         return answer
     try:
         page = msgspec.json.decode(answer.body, type=wire.Page)
-    except (msgspec.DecodeError, RecursionError):
+    except wire.UNDECODABLE:
         page = wire.Page()
     if page.kind != f"{resource.kind}List":
         raise api.garbage(path, answer, f"list of {resource.plural}")
+    metadata = page.metadata or wire.ListMetadata()
+    if metadata.remaining_item_count and not metadata.continue_:
+        why = f"the server says that {metadata.remaining_item_count} more come and gives no continue token"
+        raise RequestError(f"{api.host}: {resource.plural} cannot be listed, {why}; try again", why)
     return page
 
 
 def _fresh_token(answer: Answer) -> str:
     try:
         metadata = msgspec.json.decode(answer.body, type=wire.Status).metadata
-    except msgspec.DecodeError:
+    except wire.UNDECODABLE:
         return ""
     return (metadata.continue_ if metadata else None) or ""

@@ -62,20 +62,23 @@ def _node_kind(info: wire.NodeInfo, labels: dict[str, str], cpu: int | None) -> 
     return "unusable" if cpu is None else "linux"
 
 
-def pod(raw: wire.Pod, selects: Selects) -> Pod:
-    """Reduce a Pod. Raises InputError when one of its CPU amounts is no quantity."""
+def pod(raw: wire.Pod, selects: Selects, *, measured: bool = True) -> Pod:
+    """Reduce a Pod; `measured` keeps what only a kubelet's answers are compared with.
+
+    Raises InputError when one of its CPU amounts is no quantity.
+    """
     meta, spec, status = raw.metadata, raw.spec or wire.PodSpec(), raw.status or wire.PodStatus()
     labels = meta.labels or {}
     namespace = meta.namespace or "default"
     pod_level = spec.resources or wire.Resources()
-    containers = tuple(_containers(spec, status))
+    containers = tuple(_containers(spec, status, measured=measured))
     request = _amount(pod_level.requests, "spec.resources.requests.cpu")
     limit = _amount(pod_level.limits, "spec.resources.limits.cpu")
     mark = meta.annotations.mirror if meta.annotations else None
     return Pod(
         namespace=namespace,
         name=meta.name,
-        uid=mark or meta.uid or "",
+        uid=(mark or meta.uid or "") if measured else "",
         node=spec.node_name or None,
         qos=_QOS.get(status.qos_class or "") or _computed_qos(containers, request, limit),
         finished=status.phase in _FINISHED,
@@ -118,7 +121,7 @@ def _computed_qos(containers: tuple[Container, ...], request: int | None, limit:
     return "Guaranteed" if all(most and least in (None, most) for least, most in pairs) else "Burstable"
 
 
-def _containers(spec: wire.PodSpec, status: wire.PodStatus) -> Iterator[Container]:
+def _containers(spec: wire.PodSpec, status: wire.PodStatus, *, measured: bool) -> Iterator[Container]:
     groups: tuple[tuple[Role, list[wire.ContainerSpec] | None, list[wire.ContainerStatus] | None], ...] = (
         ("init", spec.init_containers, status.init_container_statuses),
         ("app", spec.containers, status.container_statuses),
@@ -130,7 +133,8 @@ def _containers(spec: wire.PodSpec, status: wire.PodStatus) -> Iterator[Containe
         for container in specs or ():
             role: Role = "sidecar" if group == "init" and container.restart_policy == "Always" else group
             sees = any(mount.name in views for mount in container.volume_mounts or ())
-            yield _container(container, role, by_name.get(container.name), spec.restart_policy or "Always", sees=sees)
+            own = by_name.get(container.name)
+            yield _container(container, role, own, spec.restart_policy or "Always", sees=sees, measured=measured)
 
 
 def _shows_cgroups(host_path: str) -> bool:
@@ -140,7 +144,13 @@ def _shows_cgroups(host_path: str) -> bool:
 
 
 def _container(
-    spec: wire.ContainerSpec, role: Role, status: wire.ContainerStatus | None, restarts: str, *, sees: bool
+    spec: wire.ContainerSpec,
+    role: Role,
+    status: wire.ContainerStatus | None,
+    restarts: str,
+    *,
+    sees: bool,
+    measured: bool,
 ) -> Container:
     resources = spec.resources or wire.Resources()
     where = f"of container {spec.name}"
@@ -160,10 +170,12 @@ def _container(
         request_milli=request,
         limit_milli=limit,
         presence=presence,
-        runtime_id=status.container_id or None if status and presence == "running" else None,
+        runtime_id=status.container_id or None if measured and status and presence == "running" else None,
         image=spec.image or "",
         sees_cgroups=sees,
-        started=status.state.running.started_at if status and status.state and status.state.running else None,
+        started=status.state.running.started_at
+        if measured and status and status.state and status.state.running
+        else None,
     )
 
 

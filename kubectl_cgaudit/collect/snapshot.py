@@ -16,11 +16,10 @@ from msgspec.structs import asdict, replace
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.collect.input import name_of
-from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers, Node, Owner, Pod, Reading
+from kubectl_cgaudit.collect.model import Cluster, Container, KubeletAnswers, Node, Owner, Pod, Reading
 from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.errors import InputError, UsageError
 
-KIND = "CgauditSnapshot"
 SCHEMA_VERSION = "1.0"
 REMEDY = "save one with: kubectl cgaudit snapshot -o FILE.json.gz"
 _BEGINNING = re.compile(rb'\s*\{\s*"kind"\s*:\s*"CgauditSnapshot"')
@@ -91,7 +90,7 @@ def encode(cluster: Cluster) -> bytes:
         kubelets=cluster.kubelets,
         reading=replace(cluster.reading, filter=""),
     )
-    return msgspec.json.encode(_Document(KIND, SCHEMA_VERSION, __version__, saved)) + b"\n"
+    return msgspec.json.encode(_Document("CgauditSnapshot", SCHEMA_VERSION, __version__, saved)) + b"\n"
 
 
 def pack(data: bytes) -> bytes:
@@ -165,7 +164,8 @@ def _problems(saved: _Saved) -> Iterator[str]:
     pods = [(pod.namespace, pod.name) for pod in saved.pods]
     if pods != sorted(set(pods)) or any("" in pod for pod in pods):
         yield "its pods are not each there once, in order"
-    for part in (*saved.nodes, *saved.pods, *(each for pod in saved.pods for each in pod.containers)):
+    parts: tuple[Node | Pod | Container, ...] = (*saved.nodes, *saved.pods)
+    for part in (*parts, *(each for pod in saved.pods for each in pod.containers)):
         for field in _not_amounts(asdict(part)):
             yield f"{field} of {part.name} is no amount"
     for name, answers in (saved.kubelets or {}).items():

@@ -138,7 +138,7 @@ class Api:
         """The error for an answer with an HTTP status that is no success."""
         try:
             message = msgspec.json.decode(answer.body, type=wire.Status).message
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except wire.UNDECODABLE:
             message = ""
         said = printable(message or repr(excerpt(answer.body)), 300)
         why = f"{answer.status}: {said}"

@@ -1,8 +1,10 @@
 """The parts of the API's objects that are decoded; everything else is skipped unread."""
 
-from msgspec import Raw, Struct, field
+from msgspec import DecodeError, Raw, Struct, field
 
 Quantity = str | int | float
+UNDECODABLE = (DecodeError, UnicodeDecodeError, RecursionError)
+"""What the decoder raises over bytes that are no JSON, no UTF-8, nested too deeply, or not of the type."""
 
 
 class CpuAmount(Struct):

@@ -14,6 +14,7 @@ SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
 Effect = Literal["stops", "loses", "unknown", "moves", "gains", "nominal", "none"]
 EFFECTS: tuple[Effect, ...] = ("stops", "loses", "unknown", "moves", "gains", "nominal", "none")
 SubjectKind = Literal["audit", "node", "workload"]
+Standing = Literal["", "known", "excepted"]
 
 When = Annotated[str, Meta(description="what the case assumes of an open question; empty if nothing is open")]
 
@@ -117,6 +118,17 @@ class WorkloadAudit(_Record, frozen=True):
     inside_pod: Annotated[Change | None, Meta(description="of the container that loses most of its pod's CPU")]
     nominal: tuple[NominalChange, ...]
     pods: tuple[PodAudit, ...]
+    """Of an audit just made, any sequence: they are made when they are asked for."""
+    inside_pod_best: Annotated[
+        Change | None, Meta(description="where the container of insidePod loses least or gains most")
+    ] = None
+    possibilities: Annotated[
+        int, Meta(description="most cases of any of its pods; 1 where nothing is open, 0 in audits of schema 1.0")
+    ] = 0
+    standing: Annotated[
+        Standing,
+        Meta(description="known: it has findings, none new against the baseline; excepted: all of them are excepted"),
+    ] = ""
 
     @property
     def effect(self) -> Effect:
@@ -223,6 +235,38 @@ class Finding(_Record, frozen=True):
     remedy: str
 
 
+    @property
+    def order(self) -> tuple[int, str, bool]:
+        """To sort by: worst severity first; inside a rule what is sure comes first."""
+        return SEVERITIES.index(self.severity), self.rule, bool(self.when)
+
+
+class ExceptedFinding(_Record, frozen=True):
+    """A finding that the policy does not count, and why."""
+
+    finding: Finding
+    reason: str
+    expires: Annotated[str | None, Meta(description="the last day it holds, YYYY-MM-DD; null for no end")]
+    source: Annotated[str, Meta(description="the place in the policy file")]
+    in_baseline: Annotated[bool, Meta(description="whether the baseline has it; false without a baseline")] = False
+
+
+class PolicyRecord(_Record, frozen=True):
+    """The policy the findings were judged by; its thresholds are among those of the scenario."""
+
+    source: str
+    severities: Annotated[dict[str, str], Meta(description="rules whose severity it sets; off: all are excepted")]
+
+
+class BaselineRecord(_Record, frozen=True):
+    """The earlier audit that findings were compared with."""
+
+    source: str
+    tool_version: str
+    generated_at: str | None
+    notes: Annotated[tuple[str, ...], Meta(description="in what it differs, so that the comparison may mislead")]
+
+
 class GapRecord(_Record, frozen=True):
     """Something asked for that could not be read."""
 
@@ -273,6 +317,17 @@ class Verdict(_Record, frozen=True):
     next_steps: tuple[str, ...]
 
 
+class WeightCount(_Record, frozen=True):
+    """How many containers ask for an amount of CPU and get certain numbers, over all cases."""
+
+    request_milli: Annotated[int | None, Meta(description="request, else limit; null for neither")]
+    before_version: Literal["v1", "v2"]
+    before: Annotated[int | None, Meta(description="cpu.shares or cpu.weight; null if the runtime sets none")]
+    after_version: Literal["v1", "v2"]
+    after: int | None
+    containers: int
+
+
 class Audit(_Record, frozen=True):
     """The whole audit."""
 
@@ -285,3 +340,12 @@ class Audit(_Record, frozen=True):
     nodes: tuple[NodeAudit, ...]
     workloads: tuple[WorkloadAudit, ...]
     findings: tuple[Finding, ...]
+    weights: tuple[WeightCount, ...] = ()
+    container_count: int = 0
+    policy: PolicyRecord | None = None
+    excepted: Annotated[
+        tuple[ExceptedFinding, ...], Meta(description="findings that the policy does not count; not in findings")
+    ] = ()
+    baseline: BaselineRecord | None = None
+    known: Annotated[tuple[Finding, ...], Meta(description="findings that the baseline has too; not in findings")] = ()
+    fixed: Annotated[tuple[Finding, ...], Meta(description="findings of the baseline that are gone")] = ()

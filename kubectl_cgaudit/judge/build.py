@@ -6,7 +6,7 @@ from kubectl_cgaudit import __version__
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect.state import DEFAULT_HANDLER
 from kubectl_cgaudit.detect.states import Rule
-from kubectl_cgaudit.judge import nodes, workloads
+from kubectl_cgaudit.judge import nodes
 from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, SEVERITIES, Audit, Coverage, Finding, ScenarioRecord
 from kubectl_cgaudit.judge.compare import Comparison, compare
 from kubectl_cgaudit.judge.coverage import cover
@@ -17,21 +17,24 @@ from kubectl_cgaudit.judge.rules.context import Context
 from kubectl_cgaudit.judge.scenario import Scenario
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.judge.verdict import conclude
+from kubectl_cgaudit.judge.workloads import Judged
 
-_RULES = (
+_NODE_RULES = (
     node_rules.v1,
     node_rules.unknown,
     node_rules.both_formulas,
-    system.losses,
     system.outweighed,
-    weight.crossings,
-    inside.moves,
-    weight.collisions,
-    weight.indivisible,
     weight.besteffort,
-    quota.failing_starts,
-    quota.changed_limits,
-    readers.misreaders,
+)
+_POD_RULES = (
+    system.LOSSES,
+    weight.CROSSINGS,
+    inside.MOVES,
+    weight.COLLISIONS,
+    weight.INDIVISIBLE,
+    quota.FAILING_STARTS,
+    quota.CHANGED_LIMITS,
+    readers.MISREADERS,
 )
 
 
@@ -41,9 +44,10 @@ def audit(
     """Judge a cluster. Raises UsageError when a states or target file does not fit one of its nodes."""
     comparisons = compare(cluster, rules, scenario)
     coverage = cover(cluster, tuple(_unmatched(cluster, comparisons, rules, scenario)))
-    context = Context(cluster, comparisons, scenario, thresholds)
-    judged = workloads.judge(cluster, comparisons, thresholds)
-    findings = tuple(sorted(_findings(context, coverage), key=_order))
+    context = Context(cluster, scenario, thresholds)
+    judged = Judged(context, comparisons, _POD_RULES)
+    workloads = judged.workloads()
+    findings = tuple(sorted(_findings(context, comparisons, coverage, judged), key=_order))
     return Audit(
         schema_version=SCHEMA_VERSION,
         tool_version=__version__,
@@ -51,18 +55,24 @@ def audit(
         scenario=ScenarioRecord(
             scenario.to, scenario.describe(), _numbers(thresholds), tuple(_assumptions(comparisons))
         ),
-        verdict=conclude(judged, findings, coverage, thresholds),
+        verdict=conclude(workloads, findings, coverage, thresholds, judged.sure_losses()),
         coverage=coverage,
         nodes=tuple(nodes.judge(comparison, cluster) for comparison in comparisons),
-        workloads=judged,
+        workloads=workloads,
         findings=findings,
+        weights=judged.weights(),
+        container_count=judged.containers(),
     )
 
 
-def _findings(context: Context, coverage: Coverage) -> Iterator[Finding]:
+def _findings(
+    context: Context, comparisons: tuple[Comparison, ...], coverage: Coverage, judged: Judged
+) -> Iterator[Finding]:
     yield from coverage_rule.gaps(coverage.gaps)
-    for rule in _RULES:
-        yield from rule(context)
+    for comparison in comparisons:
+        for rule in _NODE_RULES:
+            yield from rule(context, comparison)
+    yield from judged.findings()
 
 
 def _order(finding: Finding) -> tuple[int, str, bool]:

@@ -1,6 +1,6 @@
 """Each node's cgroup tree before and after the migration, under every answer to what is not known of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -10,6 +10,7 @@ from kubectl_cgaudit.detect.settle import settle
 from kubectl_cgaudit.detect.state import Setup, State, setups
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.judge.scenario import Scenario, after
+from kubectl_cgaudit.predict.shape import Shapes
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PodTree, predict
 
 
@@ -32,10 +33,24 @@ class Comparison(Struct, frozen=True):
     """Those its pods use."""
     cases: tuple[Case, ...]
 
+    @property
+    def placed(self) -> Sequence[PlacedPod]:
+        """The node's active pods."""
+        return self.cases[0].before.pods.placed
+
+    @property
+    def whens(self) -> tuple[str, ...]:
+        """What each case assumes."""
+        return tuple(case.when for case in self.cases)
+
+    def pod(self, index: int) -> tuple["PodCase", ...]:
+        """The trees of an active pod in every case."""
+        return tuple(PodCase(case, case.before.pods[index], case.after.pods[index]) for case in self.cases)
+
     def pods(self) -> Iterator[tuple[Pod, tuple["PodCase", ...]]]:
-        """Each active pod with its trees in every case."""
-        for index, tree in enumerate(self.cases[0].before.pods):
-            yield tree.pod, tuple(PodCase(case, case.before.pods[index], case.after.pods[index]) for case in self.cases)
+        """Each active pod with its trees in every case, made one after another."""
+        for index, (pod, _) in enumerate(self.placed):
+            yield pod, self.pod(index)
 
 
 class PodCase(Struct, frozen=True):
@@ -54,21 +69,27 @@ class PodCase(Struct, frozen=True):
 def compare(cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario) -> tuple[Comparison, ...]:
     """Compare every Linux node. Raises UsageError when a states or target file does not fit a node."""
     placed = placed_pods(cluster)
+    shapes = Shapes()
     return tuple(
-        _compare_node(node, placed.get(node.name, []), cluster, rules, scenario)
+        _compare_node(node, placed.get(node.name, []), cluster, rules, scenario, shapes)
         for node in cluster.nodes
         if node.kind == "linux"
     )
 
 
 def _compare_node(
-    node: Node, placed: list[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario
+    node: Node,
+    placed: list[PlacedPod],
+    cluster: Cluster,
+    rules: tuple[Rule, ...],
+    scenario: Scenario,
+    shapes: Shapes,
 ) -> Comparison:
     state = settle(node, placed, cluster, rules)
     handlers = sorted({handler for _, handler in placed})
     cases = []
     for when, now in setups(state, handlers):
         then = after(scenario, node, now, version_known=state.cgroup is not None)
-        before = predict(node, placed, now)
-        cases.append(Case(when, now, then, before, before if then == now else predict(node, placed, then)))
+        before = predict(node, placed, now, shapes)
+        cases.append(Case(when, now, then, before, before if then == now else predict(node, placed, then, shapes)))
     return Comparison(node, state, tuple(handlers), tuple(cases))

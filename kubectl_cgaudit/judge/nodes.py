@@ -23,7 +23,7 @@ def judge(comparison: Comparison, cluster: Cluster) -> NodeAudit:
         os_image=node.os_image,
         kernel=node.kernel,
         allocatable_milli=node.allocatable_milli,
-        pod_count=len(comparison.cases[0].before.pods),
+        pod_count=len(comparison.placed),
         confidence=of_handlers(comparison.state, comparison.handlers),
         known=_known(comparison.state, comparison.handlers),
         hints=comparison.state.hints,
@@ -57,14 +57,11 @@ def _moment(tree: NodeTree, setup: Setup) -> NodeMoment:
 
 
 def _qos(tree: NodeTree, qos: Qos) -> QosMoment:
-    pods = [pod.cgroup for pod in tree.pods if pod.pod.qos == qos]
+    count = sum(pod.qos == qos for pod, _ in tree.pods.placed)
     slices = {"Burstable": tree.burstable, "BestEffort": tree.besteffort}
     if qos in slices:
-        return QosMoment(len(pods), slices[qos].value or 0, round(slices[qos].share or 0.0, _DIGITS))
-    wanting = [pod for pod in pods if pod.share]
-    return QosMoment(
-        len(pods), sum(pod.value or 0 for pod in wanting), round(sum(pod.share or 0.0 for pod in wanting), _DIGITS)
-    )
+        return QosMoment(count, slices[qos].value or 0, round(slices[qos].share or 0.0, _DIGITS))
+    return QosMoment(count, tree.pods.totals[qos], round(tree.pods.slices[qos], _DIGITS))
 
 
 def _runtime(state: State, handler: str, runtime: Runtime) -> str:

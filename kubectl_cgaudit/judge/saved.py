@@ -1,12 +1,14 @@
 """An audit that was saved as JSON, read again."""
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import msgspec
 
 from kubectl_cgaudit.errors import InputError
 from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit
 
+T = TypeVar("T")
 REMEDY = "save an audit with: kubectl cgaudit -o json=FILE"
 
 
@@ -16,6 +18,14 @@ class _Version(msgspec.Struct, rename="camel"):
 
 def load(data: bytes, source: str) -> Audit:
     """The audit in `data`. Raises InputError where it is none, or one of a newer major version of the schema."""
+    audit = decode(data, source, Audit)
+    for problem in _problems(audit):
+        raise InputError(f"{source} is a damaged audit: {problem}; {REMEDY}")
+    return audit
+
+
+def decode(data: bytes, source: str, type_: type[T]) -> T:
+    """What `type_` has of the audit in `data`. Raises InputError like `load`."""
     try:
         version = msgspec.json.decode(data, type=_Version).schema_version
     except msgspec.ValidationError:
@@ -29,12 +39,9 @@ def load(data: bytes, source: str) -> Audit:
             f"{source} has schema version {version}, and this cgaudit reads {SCHEMA_VERSION}; use the release that wrote it"
         )
     try:
-        audit = msgspec.json.decode(data, type=Audit)
+        return msgspec.json.decode(data, type=type_)
     except msgspec.ValidationError as error:
         raise InputError(f"{source} is a damaged audit: {error}; {REMEDY}") from None
-    for problem in _problems(audit):
-        raise InputError(f"{source} is a damaged audit: {problem}; {REMEDY}")
-    return audit
 
 
 def _problems(audit: Audit) -> Iterator[str]:

@@ -1,25 +1,32 @@
 """The answer in one sentence, and what to do next."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from kubectl_cgaudit.judge.audit import EFFECTS, SEVERITIES, Coverage, Effect, Finding, PodAudit, Verdict, WorkloadAudit
+from kubectl_cgaudit.judge.audit import EFFECTS, SEVERITIES, Coverage, Effect, Finding, Verdict, WorkloadAudit
+from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.rules.catalogue import UNKNOWN_STATE, V1_NODE, WILL_NOT_START
 from kubectl_cgaudit.judge.thresholds import Thresholds
-from kubectl_cgaudit.judge.workloads import relative
 
 _MOST_STEPS = 5
 
 
 def conclude(
-    workloads: Sequence[WorkloadAudit], findings: Sequence[Finding], coverage: Coverage, thresholds: Thresholds
+    workloads: Sequence[WorkloadAudit],
+    findings: Sequence[Finding],
+    coverage: Coverage,
+    thresholds: Thresholds,
+    sure_losses: Mapping[Key, tuple[float, str]],
 ) -> Verdict:
-    """The verdict. What only may happen is counted apart from what does; what is open is never a pass."""
+    """The verdict. What only may happen is counted apart from what does; what is open is never a pass.
+
+    `sure_losses` are of each workload that loses the greatest loss that holds in every case, and its node.
+    """
     effects = Counter(workload.effect for workload in workloads)
     severities = Counter(finding.severity for finding in findings)
     parts = [
         _stopping(findings),
-        _losing(workloads),
+        _losing(len(workloads), sure_losses),
         _moving(workloads),
         _open(workloads, coverage),
     ]
@@ -28,7 +35,7 @@ def conclude(
         sentence=" ".join([*said, *_caveats(coverage)]),
         workloads={effect: effects[effect] for effect in EFFECTS},
         findings={severity: severities[severity] for severity in SEVERITIES},
-        next_steps=_steps(findings),
+        next_steps=steps(findings),
     )
 
 
@@ -48,23 +55,16 @@ def _stopping(findings: Sequence[Finding]) -> str:
     return " ".join(parts)
 
 
-def _losing(workloads: Sequence[WorkloadAudit]) -> str:
-    losing = [workload for workload in workloads if "loses" in workload.effects]
-    if not losing:
+def _losing(workloads: int, sure_losses: Mapping[Key, tuple[float, str]]) -> str:
+    if not sure_losses:
         return ""
-    losses = [(_sure_loss(pod), workload.title, pod.node) for workload in losing for pod in workload.pods]
+    losses = [(loss, f"{namespace}/{owner.name}", node) for (namespace, owner), (loss, node) in sure_losses.items()]
     loss, title, node = min(losses)
-    verb = "loses" if len(losing) == 1 else "lose"
+    verb = "loses" if len(losses) == 1 else "lose"
     return (
-        f"{len(losing)} of {_count(len(workloads), 'workload', 'workloads')} {verb} CPU priority against system processes; "
+        f"{len(losses)} of {_count(workloads, 'workload', 'workloads')} {verb} CPU priority against system processes; "
         f"worst is {title}, {loss:.0%} on {node}."
     )
-
-
-def _sure_loss(pod: PodAudit) -> float:
-    """The change against system processes that holds in every case: the least loss of them."""
-    changes = [relative(case.before.against_system, case.after.against_system) for case in pod.cases]
-    return max((change for change in changes if change is not None), default=0.0)
 
 
 def _moving(workloads: Sequence[WorkloadAudit]) -> str:
@@ -75,7 +75,7 @@ def _moving(workloads: Sequence[WorkloadAudit]) -> str:
     change = worst.inside_pod
     both = sum("loses" in workload.effects for workload in moving)
     among = f" ({both} of them counted above)" if both else ""
-    up_to = "up to " if any(len(pod.cases) > 1 for pod in worst.pods) else ""
+    up_to = "up to " if worst.possibilities > 1 else ""
     detail = ""
     if change:
         detail = f"; most in {worst.title}, where {change.container} loses {up_to}{-change.change:.0%} of its part"
@@ -148,7 +148,7 @@ def _count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
-def _steps(findings: Sequence[Finding]) -> tuple[str, ...]:
+def steps(findings: Sequence[Finding]) -> tuple[str, ...]:
     """The remedy of the worst finding of each rule, worst first; of low severity only where nothing else is there.
 
     What is open comes before remedies that only hold under a condition: whoever knows the answer may not need them.

@@ -1,235 +1,141 @@
-"""What the migration changes for every container, pod and workload."""
+"""What the migration changes for every workload: one pass over all pods, of which none is kept."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
-from typing import Literal
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
-from kubectl_cgaudit.cgroups.version import refuses_v1
-from kubectl_cgaudit.collect.model import Cluster, Owner, Pod
-from kubectl_cgaudit.collect.owners import workload
-from kubectl_cgaudit.detect.handlers import handler
-from kubectl_cgaudit.judge.audit import (
-    EFFECTS,
-    CaseChange,
-    Change,
-    Confidence,
-    ContainerAudit,
-    Effect,
-    Moment,
-    NominalChange,
-    PodAudit,
-    Span,
-    WorkloadAudit,
-)
-from kubectl_cgaudit.judge.compare import Comparison, PodCase
-from kubectl_cgaudit.judge.confidence import of_handlers, taken_for_granted, weakest
-from kubectl_cgaudit.judge.thresholds import Thresholds
-from kubectl_cgaudit.predict.quota import cannot_start
-from kubectl_cgaudit.predict.tree import Cgroup
-
-Key = tuple[str, Owner]
-_DIGITS = 9
+from kubectl_cgaudit.collect.model import Pod
+from kubectl_cgaudit.judge.audit import EFFECTS, Effect, Finding, WeightCount, WorkloadAudit
+from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.confidence import of_handlers
+from kubectl_cgaudit.judge.found import FoundInPods
+from kubectl_cgaudit.judge.key import Key, key
+from kubectl_cgaudit.judge.kinds import Kind, Kinds
+from kubectl_cgaudit.judge.pods import DIGITS, Pods, by_share, effects, relative, rounded
+from kubectl_cgaudit.judge.rules.context import Context, PodRule
+from kubectl_cgaudit.judge.tally import Place, Tally
+from kubectl_cgaudit.predict.tree import PodTrees
 
 
-def judge(cluster: Cluster, comparisons: Sequence[Comparison], thresholds: Thresholds) -> tuple[WorkloadAudit, ...]:
-    """Every selected workload with an active pod on a node that has or should have cgroups, the worst first."""
-    pods: dict[Key, list[PodAudit]] = defaultdict(list)
-    unpredicted: dict[Key, int] = defaultdict(int)
-    judged = set()
-    for comparison in comparisons:
-        for pod, cases in comparison.pods():
+class Judged:
+    """The workloads and what was found in their pods."""
+
+    def __init__(self, context: Context, comparisons: Sequence[Comparison], rules: Sequence[PodRule]) -> None:
+        self._context = context
+        self._comparisons = comparisons
+        self._tallies: dict[Key, Tally] = {}
+        self._found = FoundInPods(context, rules)
+        self._pods_of_kind: Counter[int] = Counter()
+        self._kinds: dict[int, Kind] = {}
+        self._effects: dict[object, frozenset[Effect]] = {}
+        kinds = Kinds(context, rules)
+        judged: set[tuple[str, str]] = set()
+        for place, comparison in enumerate(comparisons):
+            self._node(place, comparison, kinds, judged)
+        self._unpredicted(judged)
+
+    def _node(self, place: int, comparison: Comparison, kinds: Kinds, judged: set[tuple[str, str]]) -> None:
+        of_node = kinds.of(comparison)
+        sure = {handler: of_handlers(comparison.state, [handler]) for handler in comparison.handlers}
+        cases = comparison.cases
+        systems = [(case.before.system.share, case.after.system.share) for case in cases]
+        for index, (pod, used) in enumerate(comparison.placed):
             judged.add((pod.namespace, pod.name))
-            if pod.selected:
-                used = handler(pod, cluster)
-                sure = of_handlers(comparison.state, [used])
-                taken = taken_for_granted(comparison.state, used)
-                found = _pod(pod, used, sure, taken, comparison.node.name, cases, thresholds)
-                pods[key(pod, cluster)].append(found)
-    apart = {node.name for node in cluster.nodes if node.kind in ("windows", "virtual")}
-    for pod in cluster.pods:
-        if pod.selected and _should_be_judged(pod, apart) and (pod.namespace, pod.name) not in judged:
-            unpredicted[key(pod, cluster)] += 1
-    keys = sorted(set(pods) | set(unpredicted))
-    return tuple(sorted((_workload(k, pods.get(k, []), unpredicted.get(k, 0)) for k in keys), key=_badness))
+            if not pod.selected:
+                continue
+            kind = of_node[index]
+            system: list[Place] = []
+            shares: list[Place] = []
+            exact: list[float | None] = []
+            found: list[frozenset[Effect]] = []
+            for case, (system_before, system_after), fixed in zip(cases, systems, kind.effects, strict=True):
+                before = _share(case.before.pods, pod, used)
+                after = _share(case.after.pods, pod, used)
+                times = (
+                    before / system_before if system_before else None,
+                    after / system_after if system_after else None,
+                )
+                exact.append(relative(*times))
+                shown = rounded(times[0]), rounded(times[1])
+                change = relative(*shown)
+                found.append(fixed | by_share(change, self._context.thresholds))
+                _append(system, pod, case.when, comparison.node.name, shown)
+                _append(shares, pod, case.when, comparison.node.name, (rounded(before), rounded(after)))
+            own = key(pod, self._context.cluster)
+            tally = self._tally(own)
+            tally.pods.add(place, index)
+            all_of = self._together(tuple(found))
+            tally.add(kind, pod, comparison.node.name, all_of, sure[used], system, shares)
+            self._found.add(own, comparison, index, kind, exact)
+            self._pods_of_kind[kind.number] += 1
+            self._kinds[kind.number] = kind
 
+    def _together(self, found: tuple[frozenset[Effect], ...]) -> frozenset[Effect]:
+        known = self._effects.get(found)
+        if known is None:
+            known = self._effects[found] = frozenset(effects([set(each) for each in found]))
+        return known
 
-def key(pod: Pod, cluster: Cluster) -> Key:
-    """What a pod's workload is known by: its namespace and its top owner."""
-    return pod.namespace, workload(pod, cluster)
+    def _tally(self, own: Key) -> Tally:
+        tally = self._tallies.get(own)
+        if tally is None:
+            tally = self._tallies[own] = Tally(Pods(self._comparisons, self._context.thresholds))
+        return tally
 
+    def _unpredicted(self, judged: set[tuple[str, str]]) -> None:
+        """Active pods on nodes that have or should have cgroups, and were not read."""
+        cluster = self._context.cluster
+        apart = {node.name for node in cluster.nodes if node.kind in ("windows", "virtual")}
+        for pod in cluster.pods:
+            wanted = pod.selected and pod.node is not None and not pod.finished and pod.node not in apart
+            if wanted and (pod.namespace, pod.name) not in judged:
+                self._tally(key(pod, cluster)).unpredicted += 1
 
-def _should_be_judged(pod: Pod, apart: set[str]) -> bool:
-    return pod.node is not None and not pod.finished and pod.node not in apart
+    def workloads(self) -> tuple[WorkloadAudit, ...]:
+        """Every selected workload, the worst first."""
+        return tuple(sorted((tally.audit(own) for own, tally in self._tallies.items()), key=_badness))
 
+    def findings(self) -> Iterator[Finding]:
+        """Those of the rules over pods."""
+        return self._found.findings()
 
-def _pod(
-    pod: Pod,
-    used: str,
-    sure: Confidence,
-    taken: Sequence[str],
-    node: str,
-    cases: tuple[PodCase, ...],
-    thresholds: Thresholds,
-) -> PodAudit:
-    containers = []
-    for index, (container, _) in enumerate(cases[0].before.containers):
-        changes = tuple(
-            _change(case, case.before.containers[index][1], case.after.containers[index][1]) for case in cases
+    def sure_losses(self) -> dict[Key, tuple[float, str]]:
+        """Of each workload that loses, the greatest loss that holds in every case, and the node of that pod."""
+        return {own: tally.sure_loss for own, tally in self._tallies.items() if "loses" in tally.effects}
+
+    def weights(self) -> tuple[WeightCount, ...]:
+        """How many containers have which request and numbers."""
+        counts: Counter[WeightCount] = Counter()
+        for number, pods in self._pods_of_kind.items():
+            for count, times in self._kinds[number].weights:
+                counts[count] += times * pods
+        ordered = sorted(counts.items(), key=lambda entry: _order(entry[0]))
+        return tuple(
+            WeightCount(each.request_milli, each.before_version, each.before, each.after_version, each.after, amount)
+            for each, amount in ordered
         )
-        containers.append(
-            ContainerAudit(container.name, container.role, container.request_milli, container.limit_milli, changes)
-        )
-    pod_changes = tuple(_change(case, case.before.cgroup, case.after.cgroup) for case in cases)
-    effects = _effects(
-        [
-            _case_effects(pod_changes[index], [c.cases[index] for c in containers], thresholds)
-            | _stops(pod, used, case, surely=not taken)
-            for index, case in enumerate(cases)
-        ]
-    )
-    return PodAudit(pod.name, node, pod.qos, used, sure, effects, pod_changes, tuple(containers))
+
+    def containers(self) -> int:
+        """How many containers were audited."""
+        return sum(self._kinds[number].containers * pods for number, pods in self._pods_of_kind.items())
 
 
-def _change(case: PodCase, before: Cgroup, after: Cgroup) -> CaseChange:
-    return CaseChange(
-        case.case.when,
-        _moment(case, before, case.before.cgroup, after=False),
-        _moment(case, after, case.after.cgroup, after=True),
-    )
+def _share(trees: PodTrees, pod: Pod, used: str) -> float:
+    return trees.share(pod, trees.shape_of(pod, used))
 
 
-def _moment(case: PodCase, cgroup: Cgroup, pod: Cgroup, *, after: bool) -> Moment:
-    in_pod = None
-    if cgroup.level == "container" and cgroup.share is not None and pod.share:
-        in_pod = cgroup.share / pod.share
-    return Moment(
-        version=cgroup.version,
-        value=cgroup.value,
-        nominal_ratio=_rounded(cgroup.nominal_ratio),
-        share=_rounded(cgroup.share),
-        against_system=_rounded(case.against_system(cgroup, after=after)),
-        in_pod=_rounded(in_pod),
-        quota_us=cgroup.quota_us,
-    )
+def _append(places: list[Place], pod: Pod, when: str, node: str, values: tuple[float | None, float | None]) -> None:
+    before, after = values
+    change = relative(before, after)
+    if change is not None and before is not None and after is not None:
+        places.append((round(change, DIGITS), pod.name, when, node, before, after))
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, _DIGITS)
+def _order(count: WeightCount) -> tuple[int, str, int, str, int]:
+    def number(value: int | None) -> int:
+        return -1 if value is None else value
 
-
-def relative(before: float | None, after: float | None) -> float | None:
-    """After / before - 1; None where there is nothing to compare."""
-    return after / before - 1 if before and after is not None else None
-
-
-def _case_effects(pod: CaseChange, containers: Iterable[CaseChange], thresholds: Thresholds) -> set[Effect]:
-    effects: set[Effect] = set()
-    system = relative(pod.before.against_system, pod.after.against_system) or 0.0
-    if system <= -thresholds.system_loss:
-        effects.add("loses")
-    elif system >= thresholds.system_gain:
-        effects.add("gains")
-    for container in containers:
-        if (relative(container.before.in_pod, container.after.in_pod) or 0.0) <= -thresholds.pod_move:
-            effects.add("moves")
-        if container.before.nominal_ratio != container.after.nominal_ratio:
-            effects.add("nominal")
-    return effects
-
-
-def _stops(pod: Pod, used: str, case: PodCase, *, surely: bool) -> set[Effect]:
-    """Whether the pod does not run after the move: its node does not come back, or a container does not start.
-
-    What is taken for granted of the runtime makes the second unknown.
-    """
-    now, then = case.case.now, case.case.then
-    lost = then.cgroup == "v1" and refuses_v1(then.kubelet_version) and not refuses_v1(now.kubelet_version)
-    fails = any(cannot_start(pod, container, then, used) for container in pod.containers)
-    if lost or (fails and surely):
-        return {"stops"}
-    return {"unknown"} if fails else set()
-
-
-def _effects(cases: Sequence[set[Effect]]) -> tuple[Effect, ...]:
-    """What holds in every case; a change of CPU that holds only in some is unknown, never left out."""
-    sure = set.intersection(*cases)
-    open_ = set.union(*cases) - sure
-    found = set(sure)
-    if open_ & {"stops", "unknown", "loses", "gains", "moves"}:
-        found.add("unknown")
-    if "nominal" in open_:
-        found.add("nominal")
-    return tuple(effect for effect in EFFECTS if effect in found)
-
-
-def _workload(k: Key, pods: list[PodAudit], unpredicted: int) -> WorkloadAudit:
-    namespace, owner = k
-    effects = set(chain.from_iterable(pod.effects for pod in pods)) | ({"unknown"} if unpredicted else set())
-    system = sorted(_changes(pods, lambda moment: moment.against_system, of_pods=True), key=_by_change)
-    inside = sorted(_changes(pods, lambda moment: moment.in_pod, of_pods=False), key=_by_change)
-    shares = sorted(_changes(pods, lambda moment: moment.share, of_pods=True), key=_by_change)
-    return WorkloadAudit(
-        kind=owner.kind,
-        namespace=namespace,
-        name=owner.name,
-        effects=tuple(effect for effect in EFFECTS if effect in effects),
-        confidence="unknown" if unpredicted else weakest(pod.confidence for pod in pods),
-        pod_count=len(pods),
-        unpredicted_pods=unpredicted,
-        share=max(shares, key=lambda change: abs(change.change)) if shares else None,
-        against_system=system[0] if system else None,
-        against_system_best=system[-1] if system else None,
-        inside_pod=inside[0] if inside else None,
-        nominal=_nominal(pods),
-        pods=tuple(pods),
-    )
-
-
-def _by_change(change: Change) -> tuple[float, str, str]:
-    return change.change, change.pod, change.when
-
-
-def _changes(pods: Iterable[PodAudit], read: Callable[[Moment], float | None], *, of_pods: bool) -> Iterable[Change]:
-    for pod in pods:
-        parts: list[tuple[str | None, tuple[CaseChange, ...]]] = (
-            [(None, pod.cases)] if of_pods else [(container.name, container.cases) for container in pod.containers]
-        )
-        for name, cases in parts:
-            for case in cases:
-                before, after = read(case.before), read(case.after)
-                change = relative(before, after)
-                if change is not None and before is not None and after is not None:
-                    yield Change(pod.name, name, pod.node, case.when, before, after, round(change, _DIGITS))
-
-
-def _nominal(pods: Iterable[PodAudit]) -> tuple[NominalChange, ...]:
-    same_units: dict[tuple[str, str, str], list[CaseChange]] = defaultdict(list)
-    for pod in pods:
-        for container in pod.containers:
-            for case in container.cases:
-                if case.before.value is not None and case.after.value is not None:
-                    same_units[container.name, case.before.version, case.after.version].append(case)
-    return tuple(
-        NominalChange(
-            container=name,
-            before=_span([case.before.value or 0 for case in cases]),
-            after=_span([case.after.value or 0 for case in cases]),
-            ratio_before=_span([case.before.nominal_ratio or 0 for case in cases]),
-            ratio_after=_span([case.after.nominal_ratio or 0 for case in cases]),
-            before_unit=_unit(before),
-            after_unit=_unit(after),
-        )
-        for (name, before, after), cases in same_units.items()
-    )
-
-
-def _span(values: Sequence[float]) -> Span:
-    return Span(float(min(values)), float(max(values)))
-
-
-def _unit(version: str) -> Literal["shares", "weight"]:
-    return "shares" if version == "v1" else "weight"
+    milli, before, after = (number(value) for value in (count.request_milli, count.before, count.after))
+    return milli, count.before_version, before, count.after_version, after
 
 
 def _badness(audit: WorkloadAudit) -> tuple[int, float, float, str, str, str]:

@@ -5,17 +5,17 @@ value over the sum of its siblings' (weights on v2, shares on v1).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, overload
 
 from msgspec import Struct
 
 from kubectl_cgaudit.cgroups import paths
-from kubectl_cgaudit.cgroups.pods import container_shares, pod_request, pod_shares
+from kubectl_cgaudit.cgroups.pods import pod_request
 from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_SHARES, milli_to_shares, weight_of
 from kubectl_cgaudit.collect.model import Container, Node, Pod, Qos
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup
-from kubectl_cgaudit.predict.quota import container_quota, pod_quota
+from kubectl_cgaudit.predict.shape import PodShape, ShapeOf, Shapes, kubelet_value
 
 QOS_CLASSES: tuple[Qos, ...] = ("Guaranteed", "Burstable", "BestEffort")
 Level = Literal["root", "kubepods", "qos", "pod", "container"]
@@ -61,6 +61,84 @@ class PodTree(Struct, frozen=True):
     containers: tuple[tuple[Container, Cgroup], ...]
 
 
+def burstable_shares(pods: Iterable[Pod], setup: Setup) -> int:
+    """Shares of the burstable slice: of the summed requests of its active pods."""
+    requests = (pod_request(pod, setup.kubelet_version) for pod in pods if pod.qos == "Burstable")
+    return milli_to_shares(sum(requests))
+
+
+class PodTrees(Sequence[PodTree]):
+    """The trees of a node's pods, made when they are asked for: all of a large cluster's would fill the memory."""
+
+    def __init__(
+        self,
+        placed: Sequence[PlacedPod],
+        setup: Setup,
+        shapes: Shapes,
+        shape_of: ShapeOf,
+        slices: Mapping[Qos, float],
+        totals: Mapping[Qos, int],
+    ) -> None:
+        self.placed = placed
+        self.shapes = shapes
+        self.shape_of = shape_of
+        self._setup = setup
+        self.slices = slices
+        """The fraction of the node's CPU of each QoS class."""
+        self.totals = totals
+        """What the pods of each class that want CPU compete with, together."""
+
+    def __len__(self) -> int:
+        return len(self.placed)
+
+    @overload
+    def __getitem__(self, index: int) -> PodTree: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[PodTree]: ...
+    def __getitem__(self, index: int | slice) -> PodTree | Sequence[PodTree]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        return self._build(index, paths_too=False)
+
+    def with_paths(self, index: int) -> PodTree:
+        """The tree of a pod with the paths of its cgroups."""
+        return self._build(index, paths_too=True)
+
+    def share(self, pod: Pod, shape: PodShape) -> float:
+        """The fraction of the node's CPU of a pod of this node."""
+        return self.slices[pod.qos] * shape.value / self.totals[pod.qos] if shape.wants_cpu else 0.0
+
+    def _build(self, index: int, *, paths_too: bool) -> PodTree:
+        pod, handler = self.placed[index]
+        setup = self._setup
+        shape = self.shape_of(pod, handler)
+        share = self.share(pod, shape)
+        path = paths.pod(pod, setup.driver) if paths_too else None
+        weightless = shape.formula == "none"
+        present = [container for container in pod.containers if container.presence != "gone"]
+        containers = tuple(
+            (
+                container,
+                Cgroup(
+                    level="container",
+                    namespace=pod.namespace,
+                    pod=pod.name,
+                    container=container.name,
+                    path=paths.container(container.runtime_id, path, setup.driver) if paths_too else None,
+                    version=setup.cgroup,
+                    shares=None if weightless else shares,
+                    weight=weight,
+                    quota_us=quota,
+                    period_us=setup.period_us,
+                    share=None if part is None else share * part,
+                ),
+            )
+            for container, (shares, weight, quota), part in zip(present, shape.containers, shape.part, strict=True)
+        )
+        cgroup = _kubelet_cgroup("pod", pod, path, shape.shares, shape.quota_us, share, setup)
+        return PodTree(pod, cgroup, containers)
+
+
 class NodeTree(Struct, frozen=True):
     """All cgroups of a node that cgaudit speaks of."""
 
@@ -69,7 +147,7 @@ class NodeTree(Struct, frozen=True):
     kubepods: Cgroup
     burstable: Cgroup
     besteffort: Cgroup
-    pods: tuple[PodTree, ...]
+    pods: PodTrees
 
     @property
     def system(self) -> Cgroup:
@@ -81,34 +159,24 @@ class NodeTree(Struct, frozen=True):
         return (cgroup for _, cgroup in self.rows())
 
     def rows(self) -> Iterable[tuple[int, Cgroup]]:
-        """Every cgroup with its depth below the root's children, parents before children."""
+        """Every cgroup with its path and its depth below the root's children, parents before children."""
         yield from ((0, cgroup) for cgroup in self.root)
         yield 0, self.kubepods
         for qos, parent in zip(QOS_CLASSES, (None, self.burstable, self.besteffort), strict=True):
             if parent is not None:
                 yield 1, parent
             depth = 1 if parent is None else 2
-            for tree in self.pods:
-                if tree.pod.qos == qos:
+            for index, (pod, _) in enumerate(self.pods.placed):
+                if pod.qos == qos:
+                    tree = self.pods.with_paths(index)
                     yield depth, tree.cgroup
                     yield from ((depth + 1, cgroup) for _, cgroup in tree.containers)
 
 
-def kubelet_value(shares: int, setup: Setup) -> int:
-    """What the kubelet writes for `shares`: themselves on v1, its formula's weight on v2."""
-    return shares if setup.cgroup == "v1" else weight_of(shares, setup.kubelet_formula)
-
-
-def burstable_shares(pods: Iterable[Pod], setup: Setup) -> int:
-    """Shares of the burstable slice: of the summed requests of its active pods."""
-    requests = (pod_request(pod, setup.kubelet_version) for pod in pods if pod.qos == "Burstable")
-    return milli_to_shares(sum(requests))
-
-
-def predict(node: Node, placed: Sequence[PlacedPod], setup: Setup) -> NodeTree:
-    """The tree of a node. `placed` are its active pods."""
-    leftovers = {(each.namespace, each.pod, each.container): each.weight for each in setup.leftovers}
-    pods = [_PodValues(pod, handler, setup, leftovers) for pod, handler in placed]
+def predict(node: Node, placed: Sequence[PlacedPod], setup: Setup, shapes: Shapes | None = None) -> NodeTree:
+    """The tree of a node. `placed` are its active pods; trees that share `shapes` work out equal pods once."""
+    shapes = shapes or Shapes()
+    shape_of = shapes.under(setup)
     kubepods = milli_to_shares(node.capacity_milli if setup.from_capacity else node.allocatable_milli)
     burstable = burstable_shares((pod for pod, _ in placed), setup)
     root_values = [(SYSTEM_SLICE, setup.system_slice), *setup.root]
@@ -116,14 +184,18 @@ def predict(node: Node, placed: Sequence[PlacedPod], setup: Setup) -> NodeTree:
     share = kubelet_value(kubepods, setup) / root_total
 
     # Inside kubepods compete the Guaranteed pods, and each slice that holds something hungry.
-    totals = {qos: sum(pod.value for pod in pods if pod.pod.qos == qos and pod.wants_cpu) for qos in QOS_CLASSES}
-    values = {
+    totals: dict[Qos, int] = dict.fromkeys(QOS_CLASSES, 0)
+    for pod, handler in placed:
+        shape = shape_of(pod, handler)
+        if shape.wants_cpu:
+            totals[pod.qos] += shape.value
+    values: dict[Qos, int] = {
         "Guaranteed": totals["Guaranteed"],
         "Burstable": kubelet_value(burstable, setup) if totals["Burstable"] else 0,
         "BestEffort": kubelet_value(MIN_SHARES, setup) if totals["BestEffort"] else 0,
     }
     total = sum(values.values())
-    slices = {qos: share * value / total if total else 0.0 for qos, value in values.items()}
+    slices: dict[Qos, float] = {qos: share * values[qos] / total if total else 0.0 for qos in QOS_CLASSES}
 
     def kubelet_slice(level: Level, path: str, shares: int, share: float) -> Cgroup:
         return _kubelet_cgroup(level, None, path, shares, None, share, setup)
@@ -134,7 +206,7 @@ def predict(node: Node, placed: Sequence[PlacedPod], setup: Setup) -> NodeTree:
         kubepods=kubelet_slice("kubepods", paths.kubepods(driver), kubepods, share),
         burstable=kubelet_slice("qos", paths.qos("Burstable", driver), burstable, slices["Burstable"]),
         besteffort=kubelet_slice("qos", paths.qos("BestEffort", driver), MIN_SHARES, slices["BestEffort"]),
-        pods=tuple(pod.build(slices[pod.pod.qos], totals[pod.pod.qos]) for pod in pods),
+        pods=PodTrees(placed, setup, shapes, shape_of, slices, totals),
     )
 
 
@@ -149,61 +221,3 @@ def _kubelet_cgroup(
     weight = weight_of(shares, setup.kubelet_formula) if setup.cgroup == "v2" else None
     namespace, name = (pod.namespace, pod.name) if pod else (None, None)
     return Cgroup(level, namespace, name, None, path, setup.cgroup, shares, weight, quota, setup.period_us, share)
-
-
-class _PodValues:
-    """A pod's values before the node's totals are known."""
-
-    def __init__(self, pod: Pod, handler: str, setup: Setup, leftovers: Mapping[tuple[str, str, str], int]) -> None:
-        self.leftovers = leftovers
-        self.pod = pod
-        self.setup = setup
-        self.runtime = setup.runtime(handler)
-        self.shares = pod_shares(pod, setup.kubelet_version)
-        self.value = kubelet_value(self.shares, setup)
-        self.containers = [
-            (container, container_shares(container, pod, setup.kubelet_version))
-            for container in pod.containers
-            if container.presence != "gone"
-        ]
-        self.wants_cpu = any(container.role != "init" for container, _ in self.containers)
-
-    def build(self, slice_share: float, slice_total: int) -> PodTree:
-        share = slice_share * self.value / slice_total if self.wants_cpu else 0.0
-        path = paths.pod(self.pod, self.setup.driver)
-        weighed = [(container, shares, self._weight(container, shares)) for container, shares in self.containers]
-        on_v1 = self.setup.cgroup == "v1"
-        total = sum(
-            (shares if on_v1 else weight or 0) for container, shares, weight in weighed if container.role != "init"
-        )
-        cgroups = []
-        for container, shares, weight in weighed:
-            value = shares if on_v1 else weight
-            competes = container.role != "init" and self.runtime.formula != "none" and value is not None
-            cgroups.append(
-                (
-                    container,
-                    Cgroup(
-                        level="container",
-                        namespace=self.pod.namespace,
-                        pod=self.pod.name,
-                        container=container.name,
-                        path=paths.container(container.runtime_id, path, self.setup.driver),
-                        version=self.setup.cgroup,
-                        shares=shares if self.runtime.formula != "none" else None,
-                        weight=weight,
-                        quota_us=container_quota(container, self.pod, self.setup, self.runtime),
-                        period_us=self.setup.period_us,
-                        share=share * value / total if competes and value is not None else None,
-                    ),
-                )
-            )
-        quota = pod_quota(self.pod, self.setup)
-        cgroup = _kubelet_cgroup("pod", self.pod, path, self.shares, quota, share, self.setup)
-        return PodTree(self.pod, cgroup, tuple(cgroups))
-
-    def _weight(self, container: Container, shares: int) -> int | None:
-        if self.setup.cgroup == "v1" or self.runtime.formula == "none":
-            return None
-        left_over = self.leftovers.get((self.pod.namespace, self.pod.name, container.name))
-        return left_over or weight_of(shares, self.runtime.formula)

@@ -15,6 +15,7 @@ from kubectl_cgaudit.judge.audit import (
     PodAudit,
     WorkloadAudit,
 )
+from kubectl_cgaudit.judge.pods import named
 from kubectl_cgaudit.report.pictures.levels import Level, of_case
 from kubectl_cgaudit.report.words import arrow, counted, number, percent, ratio_to_system, signed
 
@@ -54,7 +55,7 @@ def closer(
 ) -> Closer | None:
     """The closer look; None where no pod was predicted."""
     change = _decisive(workload)
-    pod = next((each for each in workload.pods if change and each.name == change.pod), None)
+    pod = named(workload.pods, change.pod) if change else None
     if change is None or pod is None or pod.node not in nodes:
         return None
     node = nodes[pod.node]

@@ -253,28 +253,15 @@ def inside(workload: WorkloadAudit) -> str:
     worst = workload.inside_pod
     if worst is None:
         return "?"
-    found = [
-        change
-        for pod in workload.pods
-        for container in pod.containers
-        if container.name == worst.container
-        for case in container.cases
-        if (change := _relative(case)) is not None
-    ]
-    best = max(found, default=worst.change)
+    best = workload.inside_pod_best.change if workload.inside_pod_best else worst.change
     if not is_open(workload) or signed(best) == signed(worst.change):
         return inside_pod(worst) or "0%"
     return f"{worst.container} {signed(worst.change)}..{signed(best)}"
 
 
-def _relative(case: CaseChange) -> float | None:
-    before, after = case.before.in_pod, case.after.in_pod
-    return after / before - 1 if before and after is not None else None
-
-
 def is_open(workload: WorkloadAudit) -> bool:
     """Whether anything about its nodes is left open."""
-    return any(len(pod.cases) > 1 for pod in workload.pods)
+    return workload.possibilities > 1
 
 
 def nominals(workload: WorkloadAudit) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kubectl_cgaudit.judge.audit import Audit, CaseChange, ContainerAudit, Moment, PodAudit, WorkloadAudit
 from kubectl_cgaudit.report.escape import visible
+from kubectl_cgaudit.report.pieces import Pieces, whole
 from kubectl_cgaudit.report.screen import PLAIN, Screen
 
 Cell = str | int | float | None
@@ -50,12 +51,7 @@ COLUMNS = (
 _FORMULA = tuple("=+-@\t\r\n'＝＋－＠")
 
 
-def render(audit: Audit, screen: Screen = PLAIN) -> str:
-    """The audit as CSV."""
-    return "".join(lines(audit, screen))
-
-
-def lines(audit: Audit, screen: Screen = PLAIN) -> Iterator[str]:
+def pieces(audit: Audit, screen: Screen = PLAIN) -> Pieces:  # noqa: ARG001 - the header is the same for all
     """The header and each row, `\\r\\n` at the end of each. A terminal gets control characters as escapes, as elsewhere.
 
     `effects` and `confidence` are the workload's. Least and greatest are over the cases; a measure is empty where a case has
@@ -63,10 +59,16 @@ def lines(audit: Audit, screen: Screen = PLAIN) -> Iterator[str]:
     `pod_change_...` of its pod. A row without a container stands for a pod that has none, one without a pod for those of
     the workload that could not be predicted.
     """
-    yield _line(COLUMNS)
-    for workload in audit.workloads:
-        for row in _rows(workload):
-            yield _line([_cell(value, screen) for value in row])
+
+    def each(workload: WorkloadAudit, _first: bool) -> str:
+        return "".join(_line([_cell(value, screen) for value in row]) for row in _rows(workload))
+
+    return Pieces(_line(COLUMNS), each, "")
+
+
+def render(audit: Audit, screen: Screen = PLAIN) -> str:
+    """The audit as CSV."""
+    return whole(pieces(audit, screen), audit)
 
 
 def _line(cells: Sequence[Cell]) -> str:

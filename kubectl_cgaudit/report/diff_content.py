@@ -118,8 +118,9 @@ def _row(measure: Measure, subject: str, name: str, pods: int, of: int, because:
 
 def _values(measure: Measure, values: Sequence[Value]) -> str:
     shown = list(dict.fromkeys(_value(measure.what, value) for value in values))
-    more = f" or {len(shown) - _ALLOWED} more" if len(shown) > _ALLOWED else ""
-    return " or ".join(shown[:_ALLOWED]) + more or "?"
+    more = [f"{len(shown) - _ALLOWED} more"] if len(shown) > _ALLOWED else []
+    brief = [_after_unit(shown[index - 1], each) if index else each for index, each in enumerate(shown[:_ALLOWED])]
+    return " or ".join([*brief, *more]) or "?"
 
 
 def _value(what: What, value: Value) -> str:
@@ -140,7 +141,7 @@ def change(row: Row) -> str:
     if row.outcome == "as-before":
         return f"{row.now}, not {_after_unit(row.now, row.predicted)}"
     if row.outcome == "unknown":
-        return f"{row.before} -> {_after_unit(row.before, row.now)}" if row.before else "; ".join(row.because)
+        return f"now {row.now}" if row.now else "; ".join(row.because)
     return f"{row.before} -> {_after_unit(row.before, row.now)}, not {_after_unit(row.now, row.predicted)}"
 
 

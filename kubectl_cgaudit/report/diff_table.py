@@ -39,10 +39,10 @@ def render(diff: Diff, screen: Screen = PLAIN) -> str:
 
 
 def _grid(title: str, rows: Sequence[Row], screen: Screen) -> str:
-    heads = [Column(title, middle, 14), Column("OUTCOME", painted=True)]
+    heads = [Column(title, middle, 12), Column("OUTCOME", painted=True)]
     with_pods = any(row.of for row in rows)
     heads += [Column("PODS", right=True)] if with_pods else []
-    heads += [Column("WHAT", middle, 14), Column("BEFORE -> NOW")]
+    heads += [Column("WHAT", middle, 10), Column("BEFORE -> NOW")]
     cells = []
     for row in rows[:_MOST]:
         # Its kind is in every other format; here the room is for the name.

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from kubectl_cgaudit.judge.audit import ContainerAudit, WorkloadAudit
+from kubectl_cgaudit.judge.pods import named
 from kubectl_cgaudit.report.words import percent, signed
 
 
@@ -54,7 +55,8 @@ def _moves(workload: WorkloadAudit) -> bool:
 def _inside(workload: WorkloadAudit) -> Inside:
     change = workload.inside_pod
     assert change is not None
-    pod = next(each for each in workload.pods if each.name == change.pod)
+    pod = named(workload.pods, change.pod)
+    assert pod is not None
     index = next((i for i, case in enumerate(pod.cases) if case.when == change.when), 0)
     slices = [_slice(container, index) for container in pod.containers]
     return Inside(workload, pod.name, pod.node, change.when, tuple(each for each in slices if each))

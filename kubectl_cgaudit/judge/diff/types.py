@@ -30,7 +30,18 @@ than the migration explains it. came-true: as predicted. unchanged: no change wa
 NOT_PREDICTED: tuple[Outcome, ...] = ("unpredicted", "otherwise")
 """Something moved that nobody predicted."""
 
-What = Literal["cgroup", "kubepods", "system.slice", "pods : system", "runtime", "weight", "quota", "share", "against system", "in pod"]
+What = Literal[
+    "cgroup",
+    "kubepods",
+    "system-slice",
+    "pods-per-system",
+    "runtime",
+    "weight",
+    "quota-us",
+    "share",
+    "against-system",
+    "in-pod",
+]
 Value = str | float
 
 

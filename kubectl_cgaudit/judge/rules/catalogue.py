@@ -22,6 +22,12 @@ INCOMPLETE = Rule(
     "audit incomplete",
     "What could not be read is not in the numbers, so no line of this audit proves that nothing else changes.",
 )
+EXCEPTION = Rule(
+    "CGA002",
+    "exception expired or unused",
+    "An exception that no longer holds must not look as if it did: what it covered counts again. One that covers nothing is "
+    "a typo, or its cause is gone, and it would hide the next finding that fits.",
+)
 V1_NODE = Rule(
     "CGA101",
     "cgroup v1 node",

@@ -7,33 +7,33 @@ from msgspec.structs import replace
 from kubectl_cgaudit.cgroups.pods import pod_request
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, Formula, milli_to_shares, shares_with_weight, weight_of
 from kubectl_cgaudit.collect.model import Container, Pod
-from kubectl_cgaudit.detect.handlers import handler
+from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import Setup
-from kubectl_cgaudit.judge.audit import Finding
-from kubectl_cgaudit.judge.compare import PodCase
+from kubectl_cgaudit.judge.compare import Comparison, PodCase
+from kubectl_cgaudit.judge.pods import relative
 from kubectl_cgaudit.judge.rules.catalogue import MOVES_INSIDE
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, percent, pod_hits, steps
-from kubectl_cgaudit.judge.workloads import relative
-from kubectl_cgaudit.predict.tree import Cgroup, kubelet_value
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, percent, pod_hits, steps
+from kubectl_cgaudit.predict.shape import kubelet_value
+from kubectl_cgaudit.predict.tree import Cgroup
 
 _Part = tuple[Container, Cgroup, Cgroup]
 _ROUNDS = 10
 _MOST_MILLI = MAX_SHARES * 1000 // 1024
 
 
-def moves(context: Context) -> Iterator[Finding]:
-    """CGA204, one finding a workload."""
-
-    def hits() -> Iterator[Hit]:
-        for comparison, pod, cases in context.pods():
-            if len(cases[0].before.containers) > 1:
-                looks = [(case, _move(context, comparison.node.name, pod, case)) for case in cases]
-                yield from pod_hits(context, pod, "", looks)
-
-    return by_workload(MOVES_INSIDE, hits(), steps((0.3, "high"), (0.1, "medium")))
+def _moves(context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
+    pod, _ = placed
+    if len(cases[0].before.containers) > 1:
+        looks = [(case, _move(context, comparison.node.name, placed, case)) for case in cases]
+        yield from pod_hits(context, pod, "", looks)
 
 
-def _move(context: Context, node: str, pod: Pod, case: PodCase) -> Look:
+MOVES = PodRule(MOVES_INSIDE, _moves, steps((0.3, "high"), (0.1, "medium")))
+"""CGA204."""
+
+
+def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> Look:
+    pod, used = placed
     parts = [
         (container, before, after, relative(_part(case, before, after=False), _part(case, after, after=True)))
         for (container, before), (_, after) in zip(case.before.containers, case.after.containers, strict=True)
@@ -55,7 +55,7 @@ def _move(context: Context, node: str, pod: Pod, case: PodCase) -> Look:
         f"Weights: {_weights(case)}."
     )
     then = case.case.then
-    formula = then.runtime(handler(pod, context.cluster)).formula
+    formula = then.runtime(used).formula
     return -(change or 0.0), seen, _remedy(formula, then, pod, container, before, [part[:3] for part in gainers])
 
 

@@ -30,16 +30,14 @@ _MOVE = (
 )
 
 
-def v1(context: Context) -> Iterator[Finding]:
+def v1(_context: Context, comparison: Comparison) -> Iterator[Finding]:
     """CGA101, one finding a node that is, or may be, on cgroup v1."""
-    for comparison in context.comparisons:
-        on_v1 = [case for case in comparison.cases if case.now.cgroup == "v1" or case.then.cgroup == "v1"]
-        if not on_v1:
-            continue
-        case = on_v1[0]
-        words = condition([each.when for each in on_v1], [each.when for each in comparison.cases])
-        severity, seen, remedy = _v1_fate(comparison.node.name, case)
-        yield V1_NODE.finding(severity, Subject("node", comparison.node.name), words, seen, remedy)
+    on_v1 = [case for case in comparison.cases if case.now.cgroup == "v1" or case.then.cgroup == "v1"]
+    if not on_v1:
+        return
+    words = condition([each.when for each in on_v1], comparison.whens)
+    severity, seen, remedy = _v1_fate(comparison.node.name, on_v1[0])
+    yield V1_NODE.finding(severity, Subject("node", comparison.node.name), words, seen, remedy)
 
 
 def _v1_fate(name: str, case: Case) -> tuple[Severity, str, str]:
@@ -63,27 +61,22 @@ def _v1_fate(name: str, case: Case) -> tuple[Severity, str, str]:
     return "medium", f"{here}; it stays on cgroup v1, and {_CANNOT}.", _MOVE
 
 
-def unknown(context: Context) -> Iterator[Finding]:
+def unknown(_context: Context, comparison: Comparison) -> Iterator[Finding]:
     """CGA102, one finding a node with an open question."""
-    for comparison in context.comparisons:
-        state = comparison.state
-        handlers = [handler for handler in comparison.handlers if state.runtime(handler) is None]
-        if state.contradictions:
-            seen = f"{comparison.node.name}: the evidence contradicts itself: {'; '.join(state.contradictions)}."
-            remedy = (
-                "Look on the node, correct --states, or restart what was upgraded; `kubectl cgaudit nodes --evidence`."
-            )
-            yield CONTRADICTED.finding("medium", Subject("node", comparison.node.name), "", seen, remedy)
-        if state.cgroup and not handlers:
-            continue
-        open_ = [] if state.cgroup else ["its cgroup version"]
-        open_ += [f"the runtime of its handler {handler}" for handler in handlers]
-        hints = f" Hints: {'; '.join(state.hints)}." if state.hints else ""
-        verb = "are" if len(open_) > 1 else "is"
-        seen = f"{comparison.node.name}: not known {verb} {' and '.join(open_)}; predicted for each possibility.{hints}"
-        yield UNKNOWN_STATE.finding(
-            "medium", Subject("node", comparison.node.name), "", seen, _settle(comparison, handlers)
-        )
+    state, name = comparison.state, comparison.node.name
+    handlers = [handler for handler in comparison.handlers if state.runtime(handler) is None]
+    if state.contradictions:
+        seen = f"{name}: the evidence contradicts itself: {'; '.join(state.contradictions)}."
+        remedy = "Look on the node, correct --states, or restart what was upgraded; `kubectl cgaudit nodes --evidence`."
+        yield CONTRADICTED.finding("medium", Subject("node", name), "", seen, remedy)
+    if state.cgroup and not handlers:
+        return
+    open_ = [] if state.cgroup else ["its cgroup version"]
+    open_ += [f"the runtime of its handler {handler}" for handler in handlers]
+    hints = f" Hints: {'; '.join(state.hints)}." if state.hints else ""
+    verb = "are" if len(open_) > 1 else "is"
+    seen = f"{name}: not known {verb} {' and '.join(open_)}; predicted for each possibility.{hints}"
+    yield UNKNOWN_STATE.finding("medium", Subject("node", name), "", seen, _settle(comparison, handlers))
 
 
 def _settle(comparison: Comparison, handlers: list[str]) -> str:
@@ -98,17 +91,16 @@ def _settle(comparison: Comparison, handlers: list[str]) -> str:
     return f"Look on the node with {' and '.join(commands)}, and say it with --states FILE, with what you saw: {rule}"
 
 
-def both_formulas(context: Context) -> Iterator[Finding]:
+def both_formulas(context: Context, comparison: Comparison) -> Iterator[Finding]:
     """CGA103, one finding a node whose running containers carry both formulas."""
-    for comparison in context.comparisons:
-        name = Subject("node", comparison.node.name)
-        if any(each.formula != "neither" for each in comparison.state.leftovers):
-            yield BOTH_FORMULAS.finding("medium", name, "", _left_over(comparison), _RESTART)
-        elif len(comparison.cases) == 1 and comparison.cases[0].now.cgroup == "v2":
-            handlers = _handlers(comparison)
-            if handlers:
-                seen = f"{comparison.node.name}: {handlers}.{_example(context, comparison)}"
-                yield BOTH_FORMULAS.finding("low", name, "", seen, _NOTHING)
+    name = Subject("node", comparison.node.name)
+    if any(each.formula != "neither" for each in comparison.state.leftovers):
+        yield BOTH_FORMULAS.finding("medium", name, "", _left_over(comparison), _RESTART)
+    elif len(comparison.cases) == 1 and comparison.cases[0].now.cgroup == "v2":
+        handlers = _handlers(comparison)
+        if handlers:
+            seen = f"{comparison.node.name}: {handlers}.{_example(context, comparison)}"
+            yield BOTH_FORMULAS.finding("low", name, "", seen, _NOTHING)
 
 
 def _handlers(comparison: Comparison) -> str:

@@ -6,30 +6,30 @@ from msgspec import structs
 
 from kubectl_cgaudit.cgroups.pods import container_limit
 from kubectl_cgaudit.collect.model import Container, Pod
-from kubectl_cgaudit.detect.handlers import handler
+from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import Setup
-from kubectl_cgaudit.judge.audit import Finding
-from kubectl_cgaudit.judge.compare import PodCase
+from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.confidence import taken_for_granted
 from kubectl_cgaudit.judge.rules.catalogue import LIMIT_CHANGED, WILL_NOT_START
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, narrowed, pod_hits, steps
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, narrowed, pod_hits, steps
 from kubectl_cgaudit.predict.quota import cannot_start, container_quota, pod_quota
 
 _MILLI_A_STEP = 10
 
 
-def failing_starts(context: Context) -> Iterator[Finding]:
-    """CGA301, one finding a workload; init containers fail the same way."""
+def _failing_starts(
+    context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]
+) -> Iterator[Hit]:
+    """Init containers fail the same way."""
+    pod, used = placed
+    taken = taken_for_granted(comparison.state, used)
+    for container in pod.containers:
+        looks = [(case, _failing(comparison.node.name, pod, container, used, case)) for case in cases]
+        yield from (narrowed(hit, taken) for hit in pod_hits(context, pod, container.name, looks))
 
-    def hits() -> Iterator[Hit]:
-        for comparison, pod, cases in context.pods():
-            used = handler(pod, context.cluster)
-            for container in pod.containers:
-                looks = [(case, _failing(comparison.node.name, pod, container, used, case)) for case in cases]
-                taken = taken_for_granted(comparison.state, used)
-                yield from (narrowed(hit, taken) for hit in pod_hits(context, pod, container.name, looks))
 
-    return by_workload(WILL_NOT_START, hits(), steps((0.0, "critical")))
+FAILING_STARTS = PodRule(WILL_NOT_START, _failing_starts, steps((0.0, "critical")))
+"""CGA301."""
 
 
 def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase) -> Look:
@@ -52,17 +52,17 @@ def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase
     return float(not already), seen, remedy
 
 
-def changed_limits(context: Context) -> Iterator[Finding]:
-    """CGA302, one finding a workload."""
+def _changed_limits(
+    context: Context, _comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]
+) -> Iterator[Hit]:
+    pod, used = placed
+    for container in pod.containers:
+        looks = [(case, _changed(pod, container, used, case)) for case in cases]
+        yield from pod_hits(context, pod, container.name, looks)
 
-    def hits() -> Iterator[Hit]:
-        for _, pod, cases in context.pods():
-            used = handler(pod, context.cluster)
-            for container in pod.containers:
-                looks = [(case, _changed(pod, container, used, case)) for case in cases]
-                yield from pod_hits(context, pod, container.name, looks)
 
-    return by_workload(LIMIT_CHANGED, hits(), steps())
+CHANGED_LIMITS = PodRule(LIMIT_CHANGED, _changed_limits, steps())
+"""CGA302."""
 
 
 def _in_force(pod: Pod, container: Container, setup: Setup, used: str) -> int | None:

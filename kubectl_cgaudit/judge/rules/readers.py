@@ -2,28 +2,41 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from kubectl_cgaudit.collect.model import Container, Node, Pod
-from kubectl_cgaudit.judge.audit import Finding
-from kubectl_cgaudit.judge.compare import PodCase
+from kubectl_cgaudit.detect.handlers import PlacedPod
+from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.rules import jvm
 from kubectl_cgaudit.judge.rules.catalogue import MISREADS_WEIGHT
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, pod_hits, steps
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, pod_hits, steps
 from kubectl_cgaudit.predict.tree import Cgroup
 
 _CADVISOR = re.compile(r"(?:^|/)cadvisor$", re.ASCII)
 
 
-def misreaders(context: Context) -> Iterator[Finding]:
-    """CGA401, one finding a workload whose container's number changes or is read."""
+def _misreaders(
+    context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]
+) -> Iterator[Hit]:
+    """Containers whose number changes or is read."""
+    pod, _ = placed
+    for index, (container, _) in enumerate(cases[0].before.containers):
+        looks = [(case, _look(comparison.node, pod, container, index, case)) for case in cases]
+        yield from pod_hits(context, pod, container.name, looks)
 
-    def hits() -> Iterator[Hit]:
-        for comparison, pod, cases in context.pods():
-            for index, (container, _) in enumerate(cases[0].before.containers):
-                looks = [(case, _look(comparison.node, pod, container, index, case)) for case in cases]
-                yield from pod_hits(context, pod, container.name, looks)
 
-    return by_workload(MISREADS_WEIGHT, hits(), steps((2.0, "medium")))
+MISREADERS = PodRule(MISREADS_WEIGHT, _misreaders, steps((2.0, "medium")))
+"""CGA401."""
+
+
+def traits(container: Container) -> object:
+    """What this module looks at in a container, beside its amounts of CPU."""
+    return _image_traits(container.image), container.sees_cgroups
+
+
+@lru_cache(maxsize=4096)
+def _image_traits(image: str) -> object:
+    return jvm.old_jvm(image), bool(_CADVISOR.search(jvm.split(image)[0]))
 
 
 def _look(node: Node, pod: Pod, container: Container, index: int, case: PodCase) -> Look:

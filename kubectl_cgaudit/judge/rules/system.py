@@ -6,22 +6,23 @@ from collections.abc import Iterator
 from kubectl_cgaudit.cgroups.version import COMPRESSIBLE_FROM
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, linear, milli_to_shares
 from kubectl_cgaudit.collect.model import Node, Pod
+from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import default_root_value
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
+from kubectl_cgaudit.judge.pods import relative
 from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS, SYSTEM_OUTWEIGHED
 from kubectl_cgaudit.judge.rules.context import (
     Context,
     Hit,
     Look,
-    by_workload,
+    PodRule,
     percent,
     pod_hits,
     ratio,
     steps,
 )
-from kubectl_cgaudit.judge.workloads import relative
 
 _MEDIUM_RATIO, _HIGH_RATIO = 2.0, 5.0
 _LARGEST_RESERVE = 0.25
@@ -29,15 +30,9 @@ _RESERVE_STEP = 10
 _NEAR = 1.02
 
 
-def losses(context: Context) -> Iterator[Finding]:
-    """CGA201, one finding a workload."""
-
-    def hits() -> Iterator[Hit]:
-        for comparison, pod, cases in context.pods():
-            looks = [(case, _loss(context, comparison, pod, case)) for case in cases]
-            yield from pod_hits(context, pod, "", looks)
-
-    return by_workload(SYSTEM_LOSS, hits(), steps((0.5, "high"), (0.2, "medium")))
+def _losses(context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
+    pod, _ = placed
+    yield from pod_hits(context, pod, "", [(case, _loss(context, comparison, pod, case)) for case in cases])
 
 
 def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> Look:
@@ -105,16 +100,24 @@ def _reserve_for(node: Node, case: Case, wanted: float) -> str | None:
     return None
 
 
-def outweighed(context: Context) -> Iterator[Finding]:
+LOSSES = PodRule(
+    SYSTEM_LOSS,
+    _losses,
+    steps((0.5, "high"), (0.2, "medium")),
+    by_share=lambda thresholds, change: change <= -thresholds.system_loss,
+)
+"""CGA201."""
+
+
+def outweighed(context: Context, comparison: Comparison) -> Iterator[Finding]:
     """CGA202, one finding a node."""
-    for comparison in context.comparisons:
-        found = [(case, hit) for case in comparison.cases if (hit := _outweighed(context, comparison, case))]
-        if not found:
-            continue
-        _, (_, seen, remedy, excess) = max(found, key=lambda entry: entry[1][0])
-        when = condition([case.when for case, _ in found], [case.when for case in comparison.cases])
-        severity = steps((_HIGH_RATIO, "high"), (_MEDIUM_RATIO, "medium"))(excess)
-        yield SYSTEM_OUTWEIGHED.finding(severity, Subject("node", comparison.node.name), when, seen, remedy)
+    found = [(case, hit) for case in comparison.cases if (hit := _outweighed(context, comparison, case))]
+    if not found:
+        return
+    _, (_, seen, remedy, excess) = max(found, key=lambda entry: entry[1][0])
+    when = condition([case.when for case, _ in found], comparison.whens)
+    severity = steps((_HIGH_RATIO, "high"), (_MEDIUM_RATIO, "medium"))(excess)
+    yield SYSTEM_OUTWEIGHED.finding(severity, Subject("node", comparison.node.name), when, seen, remedy)
 
 
 def _outweighed(context: Context, comparison: Comparison, case: Case) -> tuple[float, str, str, float] | None:

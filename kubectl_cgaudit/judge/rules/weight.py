@@ -5,42 +5,38 @@ from collections.abc import Callable, Iterator
 from kubectl_cgaudit.cgroups.pods import pod_request
 from kubectl_cgaudit.cgroups.weights import MIN_SHARES, quadratic
 from kubectl_cgaudit.collect.model import Container, Pod
+from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.judge.audit import Finding, Subject
-from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rules.catalogue import BESTEFFORT_GAIN, CROSSES_DEFAULT, NOT_DIVISIBLE, SAME_WEIGHT, Rule
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, by_workload, percent, pod_hits, ratio, steps
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, percent, pod_hits, ratio, steps
 from kubectl_cgaudit.judge.rules.jvm import FIXED_IN
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree
 
 _SMALLEST_REQUEST_ABOVE_ONE = 29
 _ALWAYS_LOW = steps()
 
-Judge = Callable[[Pod, Container | None, Cgroup, Cgroup], Look]
+Judge = Callable[[Context, Pod, Container | None, Cgroup, Cgroup], Look]
 
 
-def _each_cgroup(context: Context, rule: Rule, judge: Judge, *, pods: bool) -> Iterator[Finding]:
+def _each_cgroup(rule: Rule, judge: Judge, *, pods: bool) -> PodRule:
     """A rule over every container, and over the pods too where asked."""
 
-    def hits() -> Iterator[Hit]:
-        for _, pod, cases in context.pods():
-            if pods:
-                looks = [(case, judge(pod, None, case.before.cgroup, case.after.cgroup)) for case in cases]
-                yield from pod_hits(context, pod, "", looks)
-            for index, (container, _) in enumerate(cases[0].before.containers):
-                pairs = [(case, case.before.containers[index][1], case.after.containers[index][1]) for case in cases]
-                looks = [(case, judge(pod, container, before, after)) for case, before, after in pairs]
-                yield from pod_hits(context, pod, container.name, looks)
+    def hits(context: Context, _comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
+        pod, _ = placed
+        if pods:
+            looks = [(case, judge(context, pod, None, case.before.cgroup, case.after.cgroup)) for case in cases]
+            yield from pod_hits(context, pod, "", looks)
+        for index, (container, _) in enumerate(cases[0].before.containers):
+            pairs = [(case, case.before.containers[index][1], case.after.containers[index][1]) for case in cases]
+            looks = [(case, judge(context, pod, container, before, after)) for case, before, after in pairs]
+            yield from pod_hits(context, pod, container.name, looks)
 
-    return by_workload(rule, hits(), _ALWAYS_LOW)
-
-
-def crossings(context: Context) -> Iterator[Finding]:
-    """CGA203, one finding a workload."""
-    return _each_cgroup(context, CROSSES_DEFAULT, _crossing, pods=False)
+    return PodRule(rule, hits, _ALWAYS_LOW)
 
 
-def _crossing(pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
+def _crossing(_context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
     was, will = before.nominal_ratio, after.nominal_ratio
     if was is None or will is None or container is None or (was >= 1) == (will >= 1):
         return None
@@ -67,12 +63,7 @@ def _file(cgroup: Cgroup) -> str:
     return f"cpu.shares {cgroup.shares}" if cgroup.version == "v1" else f"cpu.weight {cgroup.weight}"
 
 
-def collisions(context: Context) -> Iterator[Finding]:
-    """CGA205, one finding a workload."""
-    return _each_cgroup(context, SAME_WEIGHT, _collision, pods=True)
-
-
-def _collision(pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
+def _collision(_context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
     # A lone container has no siblings: its weight decides nothing, the pod's does.
     alone = container is not None and sum(c.presence != "gone" for c in pod.containers) < 2
     milli = (container.request_milli or 0) if container else pod_request(pod, None)
@@ -92,18 +83,8 @@ def _collision(pod: Pod, container: Container | None, before: Cgroup, after: Cgr
     return (0.0 if already else 1.0) + after.shares / MIN_SHARES / 100, seen, remedy
 
 
-def indivisible(context: Context) -> Iterator[Finding]:
-    """CGA206, one finding a workload."""
+def _indivisible(context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
     least = context.thresholds.divisible
-    return _each_cgroup(
-        context,
-        NOT_DIVISIBLE,
-        lambda pod, container, before, after: _indivisible(pod, container, before, after, least),
-        pods=False,
-    )
-
-
-def _indivisible(pod: Pod, container: Container | None, before: Cgroup, after: Cgroup, least: float) -> Look:
     weight = after.weight
     if container is None or not container.request_milli or weight is None or weight >= least:
         return None
@@ -119,28 +100,35 @@ def _indivisible(pod: Pod, container: Container | None, before: Cgroup, after: C
     return (0.0 if already else 1.0) + 1 / weight, seen, remedy
 
 
-def besteffort(context: Context) -> Iterator[Finding]:
+CROSSINGS = _each_cgroup(CROSSES_DEFAULT, _crossing, pods=False)
+"""CGA203."""
+COLLISIONS = _each_cgroup(SAME_WEIGHT, _collision, pods=True)
+"""CGA205."""
+INDIVISIBLE = _each_cgroup(NOT_DIVISIBLE, _indivisible, pods=False)
+"""CGA206."""
+
+
+def besteffort(_context: Context, comparison: Comparison) -> Iterator[Finding]:
     """CGA207, one finding a node with BestEffort pods and others."""
-    for comparison in context.comparisons:
-        looks = [(case.when, _besteffort(comparison, case.before, case.after)) for case in comparison.cases]
-        found = [(when, look) for when, look in looks if look is not None]
-        if not found:
-            continue
-        gain, seen = max(look for _, look in found)
-        when = condition([when for when, _ in found], [when for when, _ in looks])
-        remedy = (
-            "Give these pods a CPU request: a pod with one is Burstable, and counts by its request in that slice. Or keep "
-            "BestEffort pods off nodes that run full."
-        )
-        severity = steps((0.01, "medium"))(gain)
-        yield BESTEFFORT_GAIN.finding(severity, Subject("node", comparison.node.name), when, seen, remedy)
+    looks = [(case.when, _besteffort(comparison, case.before, case.after)) for case in comparison.cases]
+    found = [(when, look) for when, look in looks if look is not None]
+    if not found:
+        return
+    gain, seen = max(look for _, look in found)
+    when = condition([when for when, _ in found], comparison.whens)
+    remedy = (
+        "Give these pods a CPU request: a pod with one is Burstable, and counts by its request in that slice. Or keep "
+        "BestEffort pods off nodes that run full."
+    )
+    severity = steps((0.01, "medium"))(gain)
+    yield BESTEFFORT_GAIN.finding(severity, Subject("node", comparison.node.name), when, seen, remedy)
 
 
 def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree) -> tuple[float, str] | None:
     was, will = before.besteffort.share or 0.0, after.besteffort.share or 0.0
     moved = before.besteffort.version == "v1" and after.besteffort.version == "v2"
-    count = sum(tree.pod.qos == "BestEffort" for tree in before.pods)
-    if not moved or not was or will <= was or count == len(before.pods):
+    count = sum(pod.qos == "BestEffort" for pod, _ in comparison.placed)
+    if not moved or not was or will <= was or count == len(comparison.placed):
         return None
     pods = f"{count} BestEffort pods together" if count > 1 else "BestEffort pod"
     parts = [

@@ -1,0 +1,109 @@
+"""Tab completion: kubectl runs `kubectl_complete-cgaudit WORD...`, and reads candidates and `:DIRECTIVE` from its output."""
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem, ShellComplete
+
+from kubectl_cgaudit.cli import names
+
+Values = Callable[[dict[str, Any], str], Iterable[str]]
+# As cobra numbers them; kubectl's shell scripts act on the sum.
+_FILES, _NO_SPACE, _NO_FILES = 0, 2, 4
+_TARGETS = ("v2", "runtime", "v2+runtime", "kubelet=", "runc=", "crun=", "youki=")
+_THRESHOLDS = ("system-loss=", "system-gain=", "pod-move=", "outweighed=", "outweighed-reserve=", "divisible=")
+_TAKE_FILES = ("files", "file", "states", "kubeconfig")
+
+
+@click.command("__complete", hidden=True, add_help_option=False, context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def complete_command(words: tuple[str, ...]) -> int:
+    """Print what the last of WORDS may become."""
+    click.echo(complete(words), nl=False)
+    return 0
+
+
+def main() -> None:
+    """The executable kubectl_complete-cgaudit: always succeeds, whatever goes wrong."""
+    click.echo(complete(tuple(sys.argv[1:])), nl=False)
+
+
+def complete(words: tuple[str, ...]) -> str:
+    """What is printed for the words after `kubectl cgaudit`; the last is incomplete, and may be empty."""
+    from kubectl_cgaudit.cli.audit import group
+
+    _teach(group)
+    *before, last = words or ("",)
+    try:
+        items = ShellComplete(group, {}, "cgaudit", "").get_completions(list(before), last)
+    except Exception:  # noqa: BLE001 - a message would land in the middle of somebody's command line
+        items = []
+    # One candidate a line: none may bring its own lines, or colours.
+    shown = sorted(
+        {(item.value, item.help or "") for item in items if item.type == "plain" and item.value.isprintable()}
+    )
+    directive = _directive([value for value, _ in shown], any(item.type == "file" for item in items))
+    lines = [f"{value}\t{' '.join(text.split())}" if text else value for value, text in shown]
+    return "".join(f"{line}\n" for line in [*lines, f":{directive}"])
+
+
+def _directive(values: list[str], files: bool) -> int:
+    if files and not values:
+        return _FILES
+    goes_on = bool(values) and all(value.endswith(("=", "/", ":")) for value in values)
+    return (_FILES if files else _NO_FILES) + (_NO_SPACE if goes_on else 0)
+
+
+def _teach(group: click.Group) -> None:
+    """Give every parameter that has known values its own completion."""
+    for command in (group, *group.commands.values()):
+        for parameter in command.params:
+            name = parameter.name or ""
+            if name in _TAKE_FILES:
+                parameter.shell_complete = _file  # type: ignore[assignment, method-assign]
+            elif name in _VALUES:
+                parameter.shell_complete = _completer(_VALUES[name])  # type: ignore[assignment, method-assign]
+
+
+def _file(_: click.Context, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="file")]
+
+
+def _completer(values: Values) -> Callable[[click.Context, str], list[CompletionItem]]:
+    def found(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        # Flags may stand before the command too.
+        outer = ctx.parent.params if ctx.parent else {}
+        given = {**outer, **{name: value for name, value in ctx.params.items() if value}, "command": ctx.command}
+        items = [CompletionItem(each) for each in values(given, incomplete) if each.startswith(incomplete)]
+        return items if items or values is not _to else _file(ctx, incomplete)
+
+    return found
+
+
+def _outputs(given: dict[str, Any], _: str) -> Iterable[str]:
+    # Every command's help of -o begins with its formats: "text or json. ...".
+    option = next(each for each in given["command"].params if each.name == "outputs")
+    said = re.split("[.;]", option.help)[0]
+    return (word for word in re.findall("[a-z]+", said) if word != "or")
+
+
+def _to(_: dict[str, Any], incomplete: str) -> Iterable[str]:
+    head, comma, _last = incomplete.rpartition(",")
+    return (f"{head}{comma}{target}" for target in _TARGETS)
+
+
+_VALUES: dict[str, Values] = {
+    "outputs": _outputs,
+    "to": _to,
+    "thresholds": lambda _, __: _THRESHOLDS,
+    "kubelet": lambda _, __: ("proxy", "direct", "files:"),
+    "context": lambda given, _: names.of_kubeconfig(given, "contexts"),
+    "cluster": lambda given, _: names.of_kubeconfig(given, "clusters"),
+    "user": lambda given, _: names.of_kubeconfig(given, "users"),
+    "namespace": lambda given, _: names.listed(given, "/api/v1/namespaces"),
+    "node": lambda given, _: names.listed(given, "/api/v1/nodes"),
+    "pod": names.pods,
+}

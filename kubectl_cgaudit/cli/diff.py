@@ -1,0 +1,148 @@
+"""`kubectl cgaudit diff`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+import msgspec
+from msgspec import Struct
+
+from kubectl_cgaudit.cli import output
+from kubectl_cgaudit.cli.progress import Progress
+from kubectl_cgaudit.errors import InputError, UsageError
+from kubectl_cgaudit.judge import scenario
+from kubectl_cgaudit.judge.audit import Audit
+from kubectl_cgaudit.judge.scenario import Scenario
+from kubectl_cgaudit.report.escape import visible
+
+_FORMATS = ("table", "markdown", "json", "html", "yaml")
+_INCOMPLETE, _MOVED = 3, 4
+_REMEDY = (
+    "give a snapshot (kubectl cgaudit snapshot), an audit (-o json) or what kubectl get nodes,pods -A -o json printed"
+)
+_STAYS = Scenario("now", v2=False, new_runtime=False, runtimes=(), kubelet=None, rules=())
+
+
+class _Head(Struct, rename="camel"):
+    """Enough of a file to say what it is."""
+
+    kind: str | None = None
+    schema_version: str | None = None
+
+
+@click.command("diff")
+@click.argument("before")
+@click.argument("after")
+@click.option(
+    "--to",
+    metavar="TARGET",
+    help=f"What was predicted for BEFORE, as for the audit; an audit holds its own. [default: {scenario.DEFAULT}]",
+)
+@click.option("--states", metavar="FILE", help="What the nodes of BEFORE ran, if it is no audit.")
+@click.option(
+    "--states-after",
+    metavar="FILE",
+    help="What the nodes of AFTER run, if it is no audit. Without it only AFTER's own evidence counts.",
+)
+@click.option(
+    "--threshold",
+    "thresholds",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="From where on a share has moved: system-loss=10%, system-gain=10%, pod-move=5%. An audit holds its own.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FORMAT[=FILE]",
+    help=f"{', '.join(_FORMATS)}; repeat with =FILE to write several in one run. [default: table]",
+)
+@click.option("--exit-code", is_flag=True, help="Exit with 4 if something moved that nobody predicted.")
+def diff_command(
+    before: str,
+    after: str,
+    to: str | None,
+    states: str | None,
+    states_after: str | None,
+    thresholds: tuple[str, ...],
+    outputs: tuple[str, ...],
+    *,
+    exit_code: bool,
+) -> int:
+    """Compare two moments: which predictions for BEFORE came true in AFTER, and what moved that nobody predicted.
+
+    \b
+    Example: kubectl cgaudit diff before.json.gz after.json.gz --states old.yaml --states-after new.yaml
+
+    BEFORE and AFTER are snapshots, audits of -o json, or what kubectl get nodes,pods -A -o json printed. Of AFTER only
+    its now counts. Exits with 3 if one of them is incomplete.
+    """
+    from kubectl_cgaudit.judge.diff.build import diff
+
+    wanted = output.parse(outputs, _FORMATS)
+    if before == after == "-":
+        raise UsageError("- can be given once: there is one standard input")
+    target = scenario.parse(to) if to is not None else None
+    given = {"--to": to, "--states": states, "--threshold": thresholds}
+    first = _read(before, given, target or scenario.parse(scenario.DEFAULT), states, thresholds)
+    second = _read(after, {"--states-after": states_after}, _STAYS, states_after, ())
+    result = diff(first, second)
+    output.deliver([(each, _text(each, result)) for each in wanted])
+    for name, side in (("before", result.before), ("after", result.after)):
+        for gap in side.gaps:
+            click.echo(f"incomplete {name}: {visible(gap)}", err=True)
+    if exit_code and result.summary.moved:
+        return _MOVED
+    return 0 if result.before.complete and result.after.complete else _INCOMPLETE
+
+
+def _text(each: output.Output, result: Any) -> str:
+    from kubectl_cgaudit.report import diff_data, diff_html, diff_markdown, diff_table
+
+    write: dict[str, Callable[[Any], str]] = {
+        "table": lambda found: diff_table.render(found, output.screen(each)),
+        "markdown": diff_markdown.render,
+        "json": diff_data.render_json,
+        "html": diff_html.render,
+        "yaml": diff_data.render_yaml,
+    }
+    return write[each.format](result)
+
+
+def _read(path: str, given: dict[str, Any], target: Scenario, states: str | None, thresholds: tuple[str, ...]) -> Audit:
+    """The audit that a file holds, or that is made of it. `given` are the flags that a finished audit does not take."""
+    from kubectl_cgaudit.collect import files, snapshot
+    from kubectl_cgaudit.collect.input import name_of, read_bytes
+    from kubectl_cgaudit.detect.states import load as load_states
+    from kubectl_cgaudit.judge import thresholds as judged
+    from kubectl_cgaudit.judge.build import audit
+    from kubectl_cgaudit.judge.saved import load
+
+    data = read_bytes(path, _REMEDY)
+    if _is_audit(data):
+        for flag, value in given.items():
+            if value:
+                raise UsageError(f"{name_of(path)} is an audit, which has its own states and target; leave {flag} out")
+        return load(data, name_of(path))
+    rules, limits = load_states(states) if states else (), judged.parse(thresholds)
+    if snapshot.is_snapshot(data):
+        cluster = snapshot.decode(data, path, lambda _namespace, _labels: True, "")
+    elif path == "-":
+        raise InputError(f"standard input holds neither a snapshot nor an audit; save it to a file, or {_REMEDY}")
+    else:
+        progress = Progress()
+        try:
+            cluster = files.read((path,), lambda _namespace, _labels: True, "", progress)
+        finally:
+            progress.close()
+    return audit(cluster, rules, target, limits, None)
+
+
+def _is_audit(data: bytes) -> bool:
+    try:
+        head = msgspec.json.decode(data, type=_Head)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return head.kind is None and head.schema_version is not None

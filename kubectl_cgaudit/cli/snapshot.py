@@ -1,0 +1,87 @@
+"""`kubectl cgaudit snapshot`."""
+
+import sys
+from typing import Any
+
+import click
+
+from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli.tree import exit_code, read
+from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.errors import CgauditError, UsageError
+from kubectl_cgaudit.report.escape import visible
+from kubectl_cgaudit.text import counted
+
+_KEPT = (
+    "kept: of nodes their name, labels, CPU, versions, runtime handlers and since when they are ready; of pods their name, "
+    "uid, owner, pod-template-hash and state; of containers their name, image, id, start, CPU request and limit, and whether "
+    "they mount /sys/fs/cgroup; and what could not be read"
+)
+_LEFT_OUT = (
+    "left out: environment variables, commands, arguments, volumes, secrets, annotations (of a static pod its uid is kept), "
+    "other labels of pods, addresses, and all else"
+)
+
+
+@click.command("snapshot")
+@options.source_options
+@click.option(
+    "-o",
+    "--output",
+    "path",
+    metavar="FILE",
+    required=True,
+    help="Where it goes: gzip, unless FILE ends with .json; - is standard output.",
+)
+def snapshot_command(path: str, **flags: Any) -> int:
+    """Save what an audit needs of the cluster, and nothing more, for an audit later or a comparison.
+
+    \b
+    Example: kubectl cgaudit snapshot -o before.json.gz
+
+    Every command reads it with -f: kubectl cgaudit -f before.json.gz. Two of them are compared with diff.
+    """
+    from kubectl_cgaudit.collect import snapshot
+
+    chosen = options.source(flags)
+    if chosen.namespace or chosen.selector:
+        flag = "-n" if chosen.namespace else "-l"
+        raise UsageError(f"a snapshot holds all pods, as all of them compete; leave {flag} out here, and give it later")
+    if chosen.states:
+        raise UsageError("a snapshot holds what the cluster says; give --states to the command that reads it")
+    if path == "-" and sys.stdout is not None and sys.stdout.isatty():
+        raise UsageError("a snapshot is not for a terminal; write it to a file with -o FILE.json.gz")
+    cluster, _ = read(chosen)
+    data = snapshot.encode(cluster)
+    _deliver(path, data if path.endswith(".json") else snapshot.pack(data))
+    where = "standard output" if path == "-" else path
+    click.echo(f"saved {_amounts(cluster)} to {visible(where)}", err=True)
+    click.echo(f"{_KEPT}\n{_LEFT_OUT}", err=True)
+    return exit_code(cluster)
+
+
+def _deliver(path: str, data: bytes) -> None:
+    if path != "-":
+        output.save(path, data)
+        return
+    if sys.stdout is None:
+        raise CgauditError("standard output is closed; write to a file with -o FILE.json.gz")
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def _amounts(cluster: Cluster) -> str:
+    parts = [counted(len(cluster.nodes), "node"), counted(len(cluster.pods), "pod")]
+    tables = (
+        (cluster.replicasets, "owner of ReplicaSets", "owners of ReplicaSets"),
+        (cluster.jobs, "owner of Jobs", "owners of Jobs"),
+        (cluster.runtime_classes, "RuntimeClass", "RuntimeClasses"),
+        (cluster.cgroup_v1_warnings, "node's warning of cgroup v1", "nodes' warnings of cgroup v1"),
+        (
+            cluster.kubelets,
+            "kubelet's answers (cgroup paths and their shares)",
+            "kubelets' answers (cgroup paths, shares)",
+        ),
+    )
+    parts += [counted(len(table), one, many) for table, one, many in tables if table is not None]
+    return ", ".join(parts)

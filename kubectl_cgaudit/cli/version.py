@@ -1,0 +1,56 @@
+"""`kubectl cgaudit version`."""
+
+import platform
+
+import click
+
+from kubectl_cgaudit import __version__
+from kubectl_cgaudit.cli import output
+
+_FORMATS = ("text", "json", "yaml")
+_WORDS = {
+    "version": "kubectl cgaudit",
+    "schemaVersion": "JSON schema",
+    "catalogueDate": "platform catalogue",
+    "python": "Python",
+    "platform": "platform",
+}
+
+
+@click.command("version")
+@click.option(
+    "-o", "--output", "outputs", multiple=True, metavar="FORMAT[=FILE]", help="text, json or yaml. [default: text]"
+)
+def version_command(outputs: tuple[str, ...]) -> int:
+    """Say which version this is, how new its knowledge is, and what it runs on. No cluster is asked.
+
+    \b
+    Example: kubectl cgaudit version -o json
+    """
+    import msgspec
+    import yaml
+
+    wanted = output.parse(outputs, _FORMATS)
+    found = facts()
+    width = max(map(len, _WORDS.values())) + 2
+    texts = {
+        "text": "".join(f"{_WORDS[name]:{width}}{value}\n" for name, value in found.items()),
+        "json": msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n",
+        "yaml": yaml.safe_dump(found, sort_keys=False),
+    }
+    output.deliver([(each, texts[each.format]) for each in wanted])
+    return 0
+
+
+def facts() -> dict[str, str]:
+    """The version, the JSON schema's, the newest row of the catalogue (YYYY-MM-DD), Python and the platform."""
+    from kubectl_cgaudit.detect.catalogue import catalogue
+    from kubectl_cgaudit.judge.audit import SCHEMA_VERSION
+
+    return {
+        "version": __version__,
+        "schemaVersion": SCHEMA_VERSION,
+        "catalogueDate": max(row.date for row in catalogue().rows),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "platform": f"{platform.system().lower()}/{platform.machine().lower()}",
+    }

@@ -1,0 +1,171 @@
+"""Two audits compared: what the first predicted, held against what the second found."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterator
+
+from kubectl_cgaudit import __version__
+from kubectl_cgaudit.errors import InputError
+from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
+from kubectl_cgaudit.judge.diff import match, nodes, pods, summary
+from kubectl_cgaudit.judge.diff.outcome import Limit, worst
+from kubectl_cgaudit.judge.diff.types import (
+    OUTCOMES,
+    SCHEMA_VERSION,
+    ContainerValues,
+    Diff,
+    LoneWorkload,
+    Side,
+    Value,
+    WorkloadDiff,
+)
+from kubectl_cgaudit.judge.thresholds import Thresholds
+
+Key = tuple[str, str, str]
+
+
+def diff(before: Audit, after: Audit) -> Diff:
+    """Hold the predictions of `before` against the first moment of `after`; what that one predicts does not matter.
+
+    Raises InputError where the two report different parts of a cluster.
+    """
+    if before.coverage.filter != after.coverage.filter:
+        first, second = (each.coverage.filter or "everything" for each in (before, after))
+        raise InputError(f"the first reports {first} and the second {second}; make both with the same -n and -l")
+    return _Comparison(before, after).result()
+
+
+class _Comparison:
+    """Both audits, with what their nodes and pods are looked up by."""
+
+    def __init__(self, before: Audit, after: Audit) -> None:
+        self.before, self.after = before, after
+        said, default = before.scenario.thresholds, Thresholds()
+        system = Limit(said.get("system-loss", default.system_loss), said.get("system-gain", default.system_gain))
+        move = said.get("pod-move", default.pod_move)
+        self.limits = pods.Limits(system, Limit(move, move))
+        self.nodes = match.nodes(before.nodes, after.nodes)
+        self.stood_for = {new.name: old.name for old, new in self.nodes.pairs}
+        self.old = {node.name: node for node in before.nodes}
+        self.new = {node.name: node for node in after.nodes}
+        self.facts = {node.name: match.facts(node) for node in before.nodes}
+        self.beside = [_populations(audit) for audit in (before, after)]
+        self._seen: dict[tuple[str, str], pods.Around] = {}
+
+    def result(self) -> Diff:
+        """The whole comparison."""
+        before, after = ({_key(each): each for each in audit.workloads} for audit in (self.before, self.after))
+        found_nodes = tuple(nodes.compare(old, new, self.limits.system) for old, new in self.nodes.pairs)
+        both = [self._workload(before[key], after[key]) for key in sorted(set(before) & set(after))]
+        found = tuple(
+            sorted(both, key=lambda each: (OUTCOMES.index(each.outcome), each.namespace, each.name, each.kind))
+        )
+        was_read, is_read = self.before.coverage.complete, self.after.coverage.complete
+        result = Diff(
+            schema_version=SCHEMA_VERSION,
+            tool_version=__version__,
+            to=self.before.scenario.to,
+            description=self.before.scenario.description,
+            thresholds={
+                name: value
+                for name, value in self.before.scenario.thresholds.items()
+                if name in ("system-loss", "system-gain", "pod-move")
+            },
+            before=_side(self.before),
+            after=_side(self.after),
+            summary=summary.NOTHING,
+            nodes=found_nodes,
+            new_nodes=tuple(nodes.alone(node, sure=was_read) for node in self.nodes.new),
+            gone_nodes=tuple(nodes.alone(node, sure=is_read) for node in self.nodes.gone),
+            workloads=found,
+            new_workloads=tuple(_alone(after[key], sure=was_read) for key in sorted(set(after) - set(before))),
+            gone_workloads=tuple(_alone(before[key], sure=is_read) for key in sorted(set(before) - set(after))),
+        )
+        baseless = [new.name for old, new in self.nodes.pairs if not nodes.same_ground(old, new)]
+        return summary.concluded(result, self.after.nodes, self.nodes.ambiguous, baseless)
+
+    def _workload(self, before: WorkloadAudit, after: WorkloadAudit) -> WorkloadDiff:
+        matched = match.pods(
+            before.pods,
+            after.pods,
+            self.facts.__getitem__,
+            lambda name: self.facts.get(self.stood_for.get(name, "")),
+            self.stood_for.get,
+        )
+        found = tuple(
+            pods.compare(old, new, self._around(old.node, new.node), self.limits) for old, new in matched.pairs
+        )
+        # Where nothing could be compared, or pods could not be read, nothing can be said of the whole.
+        unread = bool(before.unpredicted_pods or after.unpredicted_pods or not found)
+        outcomes = [each.outcome for each in found]
+        return WorkloadDiff(
+            kind=before.kind,
+            namespace=before.namespace,
+            name=before.name,
+            outcome=worst([*outcomes, "unknown"] if unread else outcomes),
+            pods=found,
+            new_pods=tuple(pod.name for pod in matched.new),
+            gone_pods=tuple(pod.name for pod in matched.gone),
+            unpredicted_pods=after.unpredicted_pods,
+        )
+
+    def _around(self, old: str, new: str) -> pods.Around:
+        """What is around the pods that were on one node and are on another, or on the same."""
+        if (old, new) not in self._seen:
+            was, now = self.old[old], self.new[new]
+            stood_for = self.stood_for.get(new)
+            self._seen[old, new] = pods.Around(
+                other_node=stood_for is None or self.facts[stood_for] != self.facts[old],
+                other_pods=was.allocatable_milli != now.allocatable_milli
+                or was.pod_count != now.pod_count
+                or self.beside[0][old] != self.beside[1][new],
+                version_known=len({case.before.cgroup for case in now.cases}) == 1,
+                untold=nodes.untold(now),
+                same_ground=nodes.same_ground(was, now),
+            )
+        return self._seen[old, new]
+
+
+def _key(workload: WorkloadAudit) -> Key:
+    return workload.namespace, workload.name, workload.kind
+
+
+def _populations(audit: Audit) -> dict[str, Counter[Hashable]]:
+    """What runs on each node, by workload and by what its pods ask for."""
+    found: dict[str, Counter[Hashable]] = {node.name: Counter() for node in audit.nodes}
+    for workload in audit.workloads:
+        for pod in workload.pods:
+            found[pod.node][_key(workload), match.spec(pod)] += 1
+    return found
+
+
+def _side(audit: Audit) -> Side:
+    coverage = audit.coverage
+    return Side(
+        source=coverage.source,
+        tool_version=audit.tool_version,
+        generated_at=audit.generated_at,
+        filter=coverage.filter,
+        complete=coverage.complete,
+        gaps=tuple(f"{gap.what}: {gap.why}" for gap in coverage.gaps),
+        nodes=len(audit.nodes),
+        workloads=len(audit.workloads),
+    )
+
+
+def _alone(workload: WorkloadAudit, *, sure: bool) -> LoneWorkload:
+    names = dict.fromkeys(each.name for pod in workload.pods for each in pod.containers)
+    return LoneWorkload(
+        kind=workload.kind,
+        namespace=workload.namespace,
+        name=workload.name,
+        pod_count=workload.pod_count + workload.unpredicted_pods,
+        sure=sure,
+        containers=tuple(ContainerValues(name, tuple(sorted(set(_values(workload, name))))) for name in names),
+    )
+
+
+def _values(workload: WorkloadAudit, name: str) -> Iterator[Value]:
+    for pod in workload.pods:
+        for container in pod.containers:
+            if container.name == name:
+                yield from (nodes.in_unit(case.before.version, case.before.value) for case in container.cases)

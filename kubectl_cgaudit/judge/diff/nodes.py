@@ -1,0 +1,90 @@
+"""What came of the predictions for a node."""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from kubectl_cgaudit.judge.audit import NodeAudit, NodeMoment
+from kubectl_cgaudit.judge.diff.match import formula
+from kubectl_cgaudit.judge.diff.outcome import Limit, in_doubt, listed, of_numbers, of_words, worst
+from kubectl_cgaudit.judge.diff.types import LoneNode, Measure, NodeDiff, Value, What
+
+_OF_THE_ROOT: tuple[What, ...] = ("system-slice", "pods-per-system")
+_OF_ITS_CPU: tuple[What, ...] = ("kubepods", "pods-per-system")
+
+
+def compare(before: NodeAudit, after: NodeAudit, limit: Limit) -> NodeDiff:
+    """The node before and what stands in its place now."""
+    measures = [
+        _words("cgroup", before, after, lambda moment: moment.cgroup),
+        _words("kubepods", before, after, lambda moment: in_unit(moment.cgroup, moment.kubepods)),
+        _words("system-slice", before, after, lambda moment: in_unit(moment.cgroup, moment.system_slice)),
+        of_numbers(
+            "pods-per-system",
+            [(case.before.pods_per_system, case.after.pods_per_system) for case in before.cases],
+            [case.before.pods_per_system for case in after.cases],
+            limit,
+        ),
+    ]
+    handlers = set(before.cases[0].before.runtimes) & set(after.cases[0].before.runtimes)
+    measures += [_runtime(handler, before, after) for handler in sorted(handlers)]
+    if untold(after):
+        measures = [in_doubt(measure, all_of_it=True) for measure in measures]
+    if not same_ground(before, after):
+        measures = [in_doubt(each, all_of_it=True) if each.what in _OF_THE_ROOT else each for each in measures]
+    because = []
+    if before.allocatable_milli != after.allocatable_milli:
+        changed = [_excused(measure) for measure in measures]
+        if changed != measures:
+            because.append(f"its allocatable CPU was {before.allocatable_milli}m and is {after.allocatable_milli}m")
+        measures = changed
+    return NodeDiff(
+        name=after.name,
+        replaces=before.name if before.name != after.name else None,
+        outcome=worst(measure.outcome for measure in measures),
+        confidence=after.confidence,
+        because=tuple(because),
+        measures=listed(measures),
+    )
+
+
+def untold(node: NodeAudit) -> bool:
+    """Whether nothing can be said of a node's cgroups: one case only, and still unknown (it has no kubepods tree)."""
+    return node.confidence == "unknown" and len(node.cases) == 1
+
+
+def same_ground(before: NodeAudit, after: NodeAudit) -> bool:
+    """Whether what is at the root is a default in both, or known in both: else a difference may be of the knowledge only."""
+    return all(_is_default(before, what) == _is_default(after, what) for what in ("system_slice", "root"))
+
+
+def _is_default(node: NodeAudit, what: str) -> bool:
+    return node.known[what].confidence in ("hint", "unknown") if what in node.known else True
+
+
+def alone(node: NodeAudit, *, sure: bool) -> LoneNode:
+    """A node that is in one audit only."""
+    versions: set[Value] = {case.before.cgroup for case in node.cases}
+    return LoneNode(node.name, node.allocatable_milli, node.pod_count, sure, tuple(sorted(versions, key=str)))
+
+
+def in_unit(version: str, value: int | None) -> str:
+    """`shares 1024` on v1, `weight 39` on v2, `no weight` where the runtime sets none."""
+    unit = "shares" if version == "v1" else "weight"
+    return f"no {unit}" if value is None else f"{unit} {value}"
+
+
+def _words(what: What, before: NodeAudit, after: NodeAudit, read: Callable[[NodeMoment], str]) -> Measure:
+    was = [(read(case.before), read(case.after)) for case in before.cases]
+    return of_words(what, "", was, [read(case.before) for case in after.cases])
+
+
+def _runtime(handler: str, before: NodeAudit, after: NodeAudit) -> Measure:
+    was = [(formula(case.before.runtimes[handler]), formula(case.after.runtimes[handler])) for case in before.cases]
+    return of_words("runtime", handler, was, [formula(case.before.runtimes[handler]) for case in after.cases])
+
+
+def _excused(measure: Measure) -> Measure:
+    if measure.what in _OF_ITS_CPU and measure.outcome in ("unpredicted", "otherwise", "as-before"):
+        return replace(measure, outcome="other-cause")
+    return measure

@@ -1,0 +1,99 @@
+"""Whether a prediction came true: of one number, in every case that the open questions allow."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_cgaudit.judge.diff.types import OUTCOMES, Measure, Outcome, Value, What
+
+Number = float | None
+"""None where it cannot be said."""
+_ROUNDING = 1e-9
+
+
+class Limit(Struct, frozen=True):
+    """From where on a number has moved: fractions of what it was."""
+
+    loss: float
+    gain: float
+
+    def moved(self, old: float, new: float) -> bool:
+        """Whether the way from `old` to `new` counts."""
+        return not old - abs(old) * self.loss < new < old + abs(old) * self.gain if old else new != old
+
+
+def exact(before: Value, predicted: Value, now: Value) -> Outcome:
+    """The outcome where any difference counts."""
+    if before == predicted:
+        return "unchanged" if now == before else "unpredicted"
+    return "came-true" if now == predicted else "as-before" if now == before else "otherwise"
+
+
+def within(before: Number, predicted: Number, now: Number, limit: Limit) -> Outcome:
+    """The outcome where small differences do not count; a number halfway is taken to be as before."""
+    if before is None or predicted is None or now is None:
+        return "unchanged" if before is predicted is now else "unknown"
+    if not limit.moved(before, predicted):
+        return "unpredicted" if limit.moved(before, now) and limit.moved(predicted, now) else "unchanged"
+    if limit.moved(before, now) and limit.moved(predicted, now):
+        return "otherwise"
+    return "came-true" if abs(now - predicted) + _ROUNDING < abs(now - before) else "as-before"
+
+
+def of_words(what: What, of: str, was: Sequence[tuple[Value, Value]], now: Sequence[Value]) -> Measure:
+    """The measure of something exact; `was` is before and predicted in each case of the first audit, `now` in each
+    case of the second.
+    """
+    found = {exact(before, predicted, each) for before, predicted in was for each in now}
+    return Measure(
+        what,
+        of,
+        _agreed(found),
+        _distinct(before for before, _ in was),
+        _distinct(predicted for _, predicted in was),
+        _distinct(now),
+    )
+
+
+def of_numbers(what: What, was: Sequence[tuple[Number, Number]], now: Sequence[Number], limit: Limit) -> Measure:
+    """The measure of a fraction or ratio."""
+    found = {within(before, predicted, each, limit) for before, predicted in was for each in now}
+    known = [
+        [each for each in values if each is not None] for values in ([b for b, _ in was], [p for _, p in was], now)
+    ]
+    return Measure(what, "", _agreed(found), *map(_distinct, known))
+
+
+def in_doubt(measure: Measure, *, all_of_it: bool) -> Measure:
+    """The measure where the state now is not known: it never came true. `all_of_it`: nothing can be said at all."""
+    if measure.outcome == "came-true" or all_of_it:
+        return replace(measure, outcome="unknown")
+    return measure
+
+
+def consistent(measures: Sequence[Measure]) -> list[Measure]:
+    """The measures of one cgroup: where a change of any of them was predicted, none moved without a prediction."""
+    if all(measure.before == measure.predicted for measure in measures):
+        return list(measures)
+    return [replace(each, outcome="otherwise") if each.outcome == "unpredicted" else each for each in measures]
+
+
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """What wants attention first; unchanged if there is none."""
+    return min(outcomes, key=OUTCOMES.index, default="unchanged")
+
+
+def listed(measures: Iterable[Measure]) -> tuple[Measure, ...]:
+    """Without those that were to stay and stayed."""
+    return tuple(measure for measure in measures if measure.outcome != "unchanged")
+
+
+def _agreed(found: set[Outcome]) -> Outcome:
+    return next(iter(found)) if len(found) == 1 else "unknown"
+
+
+def _distinct(values: Iterable[Value]) -> tuple[Value, ...]:
+    return tuple(
+        sorted(set(values), key=lambda value: (isinstance(value, str), value if isinstance(value, str) else "", value))
+    )

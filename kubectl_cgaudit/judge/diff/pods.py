@@ -1,0 +1,156 @@
+"""What came of the predictions for a pod and its containers."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_cgaudit.judge.audit import CaseChange, ContainerAudit, PodAudit
+from kubectl_cgaudit.judge.diff.match import spec
+from kubectl_cgaudit.judge.diff.nodes import in_unit
+from kubectl_cgaudit.judge.diff.outcome import Limit, consistent, in_doubt, listed, of_numbers, of_words, worst
+from kubectl_cgaudit.judge.diff.types import ContainerDiff, Measure, Outcome, PodDiff, What
+
+_OF_THE_NODE: tuple[What, ...] = ("share", "against-system")
+_MOVED: tuple[Outcome, ...] = ("unpredicted", "otherwise")
+_NOT_AS_PREDICTED: tuple[Outcome, ...] = (*_MOVED, "as-before")
+
+
+class Limits(Struct, frozen=True):
+    """From where on a number has moved."""
+
+    system: Limit
+    inside: Limit
+
+
+class Around(Struct, frozen=True):
+    """What is around a pod that explains a difference."""
+
+    other_node: bool
+    """Its node now does not stand for the one it was on, and other things were predicted for that one."""
+    other_pods: bool
+    """Its node has other pods now, or pods that ask for something else, or another allocatable CPU."""
+    version_known: bool
+    """Whether the cgroup version of its node now is settled."""
+    untold: bool
+    """Whether nothing can be said of its node's cgroups now."""
+    same_ground: bool
+    """Whether of both nodes as much is known of what competes with pods at the root."""
+
+
+def compare(before: PodAudit, after: PodAudit, around: Around, limits: Limits) -> PodDiff:
+    """A pod before, and itself or the replica that took its place now."""
+    why = _Why(before, after, around)
+    mine = [
+        why.judged(measure, respecified=why.respecified, known=around.version_known)
+        for measure in consistent(_measures(before.cases, after.cases, limits))
+    ]
+    names = {each.name: each for each in after.containers}
+    containers = [_container(each, names[each.name], why, limits) for each in before.containers if each.name in names]
+    return PodDiff(
+        name=before.name,
+        now_name=after.name,
+        node=before.node,
+        now_node=after.node,
+        outcome=worst([*(m.outcome for m in mine), *(each.outcome for each in containers)]),
+        confidence=after.confidence,
+        because=why.said(),
+        measures=listed(mine),
+        containers=tuple(each for each in containers if each.measures),
+    )
+
+
+def _container(before: ContainerAudit, after: ContainerAudit, why: "_Why", limits: Limits) -> ContainerDiff:
+    changed = (before.request_milli, before.limit_milli) != (after.request_milli, after.limit_milli)
+    measures = []
+    for measure in consistent(_measures(before.cases, after.cases, limits)):
+        respecified = changed or (why.respecified and measure.what not in ("weight", "quota-us"))
+        measures.append(why.judged(measure, respecified=respecified, known=why.after.confidence != "unknown"))
+    return ContainerDiff(before.name, worst(measure.outcome for measure in measures), listed(measures))
+
+
+def _measures(before: Sequence[CaseChange], after: Sequence[CaseChange], limits: Limits) -> list[Measure]:
+    """Every number of a cgroup."""
+    was = [(case.before, case.after) for case in before]
+    now = [case.before for case in after]
+    return [
+        of_words(
+            "weight",
+            "",
+            [(in_unit(b.version, b.value), in_unit(p.version, p.value)) for b, p in was],
+            [in_unit(each.version, each.value) for each in now],
+        ),
+        of_words(
+            "quota-us",
+            "",
+            [(_quota(b.quota_us), _quota(p.quota_us)) for b, p in was],
+            [_quota(each.quota_us) for each in now],
+        ),
+        of_numbers("share", [(b.share, p.share) for b, p in was], [each.share for each in now], limits.system),
+        of_numbers(
+            "against-system",
+            [(b.against_system, p.against_system) for b, p in was],
+            [each.against_system for each in now],
+            limits.system,
+        ),
+        of_numbers("in-pod", [(b.in_pod, p.in_pod) for b, p in was], [each.in_pod for each in now], limits.inside),
+    ]
+
+
+def _quota(value: int | None) -> str | int:
+    return "none" if value is None else value
+
+
+class _Why:
+    """Other causes than the migration, and which of them were needed."""
+
+    def __init__(self, before: PodAudit, after: PodAudit, around: Around) -> None:
+        self.before = before
+        self.after = after
+        self.around = around
+        self.respecified = spec(before) != spec(after)
+        self._needed: set[str] = set()
+
+    def judged(self, measure: Measure, *, respecified: bool, known: bool) -> Measure:
+        """The measure, where something else explains it or the state now is not known."""
+        baseless = measure.what in _OF_THE_NODE and not self.around.same_ground
+        if not known or self.around.untold or baseless:
+            measure = in_doubt(measure, all_of_it=self.around.untold or baseless)
+        cause = self._cause(measure, respecified=respecified)
+        if cause is None:
+            return measure
+        self._needed.add(cause)
+        return replace(measure, outcome="other-cause")
+
+    def _cause(self, measure: Measure, *, respecified: bool) -> str | None:
+        if respecified and measure.outcome in _NOT_AS_PREDICTED:
+            return "spec"
+        if measure.outcome in _MOVED and self.around.other_node:
+            return "node"
+        return "pods" if measure.outcome in _MOVED and measure.what in _OF_THE_NODE and self.around.other_pods else None
+
+    def said(self) -> tuple[str, ...]:
+        """The causes in words."""
+        words = {
+            "spec": f"it asks for other CPU: {', '.join(_changes(self.before, self.after))}",
+            "node": f"it was on {self.before.node} and is on {self.after.node}, which is another kind of node",
+            "pods": f"{self.after.node} has other pods now, or pods that ask for other CPU, or another size",
+        }
+        return tuple(text for cause, text in words.items() if cause in self._needed)
+
+
+def _changes(before: PodAudit, after: PodAudit) -> Iterable[str]:
+    """What the containers that stay ask for, where it is not the same."""
+    if before.qos != after.qos:
+        yield f"QoS class {before.qos} -> {after.qos}"
+    was, now = ({c.name: c for c in pod.containers if c.role not in ("init", "ephemeral")} for pod in (before, after))
+    for name in sorted({*was, *now}):
+        old, new = (_asked(each[name]) if name in each else "not there" for each in (was, now))
+        if old != new:
+            yield f"{name} {old} -> {new}"
+
+
+def _asked(container: ContainerAudit) -> str:
+    amounts = (container.request_milli, container.limit_milli)
+    request, limit = ("none" if amount is None else f"{amount}m" for amount in amounts)
+    return f"request {request} limit {limit}"

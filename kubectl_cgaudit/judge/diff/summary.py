@@ -1,0 +1,98 @@
+"""The comparison in one sentence, and what to know before believing it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from kubectl_cgaudit.judge.audit import NodeAudit
+from kubectl_cgaudit.judge.diff.types import NOT_PREDICTED, OUTCOMES, Diff, Outcome, Summary
+from kubectl_cgaudit.text import counted, named
+
+NOTHING = Summary("", moved=False, nodes={}, workloads={}, notes=())
+_NAMED = 5
+_SAID: dict[Outcome, str] = {
+    "came-true": "changed as predicted",
+    "as-before": "still as before, though a change was predicted",
+    "otherwise": "moved otherwise than predicted",
+    "unpredicted": "moved, though no change was predicted",
+    "unknown": "cannot be said",
+    "other-cause": "other than predicted for another reason",
+    "unchanged": "as before, as predicted",
+}
+_ORDER: tuple[Outcome, ...] = (
+    "unpredicted",
+    "otherwise",
+    "as-before",
+    "unknown",
+    "came-true",
+    "other-cause",
+    "unchanged",
+)
+
+
+def concluded(diff: Diff, after: Sequence[NodeAudit], ambiguous: Sequence[str], baseless: Sequence[str]) -> Diff:
+    """The comparison with its summary."""
+    nodes, workloads = _counts(each.outcome for each in diff.nodes), _counts(each.outcome for each in diff.workloads)
+    moved = any(nodes[outcome] or workloads[outcome] for outcome in NOT_PREDICTED)
+    notes = tuple(_notes(diff, after, ambiguous, baseless))
+    return replace(
+        diff, summary=Summary(" ".join(_sentences(diff, nodes, workloads, moved=moved)), moved, nodes, workloads, notes)
+    )
+
+
+def _counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
+    found = Counter(outcomes)
+    return {outcome: found[outcome] for outcome in OUTCOMES}
+
+
+def _sentences(diff: Diff, nodes: dict[str, int], workloads: dict[str, int], *, moved: bool) -> Iterator[str]:
+    for what, counts in (("workload", workloads), ("node", nodes)):
+        total = sum(counts.values())
+        parts = [f"{counts[outcome]} {_SAID[outcome]}" for outcome in _ORDER if counts[outcome]]
+        yield f"Of {counted(total, what)} in both: {'; '.join(parts)}." if parts else f"No {what} is in both."
+    if not moved:
+        doubt = workloads["unknown"] or nodes["unknown"] or not (diff.before.complete and diff.after.complete)
+        yield f"Nothing {'is known to have ' if doubt else ''}moved that nobody predicted."
+    lone = (
+        ("workload", diff.new_workloads, "new"),
+        ("workload", diff.gone_workloads, "gone"),
+        ("node", diff.new_nodes, "new"),
+        ("node", diff.gone_nodes, "gone"),
+    )
+    said = [
+        f"{counted(len(each), what)} {'is' if len(each) == 1 else 'are'} {word}" for what, each, word in lone if each
+    ]
+    if said:
+        yield f"{', '.join(said)}."
+
+
+def _notes(diff: Diff, after: Sequence[NodeAudit], ambiguous: Sequence[str], baseless: Sequence[str]) -> Iterator[str]:
+    for name, side in (("before", diff.before), ("after", diff.after)):
+        if not side.complete:
+            yield f"The audit {name} is incomplete: {named(side.gaps, _NAMED)}. What is missing there is not compared."
+    sure = [each.sure for each in (*diff.new_workloads, *diff.gone_workloads)]
+    sure += [each.sure for each in (*diff.new_nodes, *diff.gone_nodes)]
+    if not all(sure):
+        yield "Because of that it cannot be said whether all that is shown as new or gone really is."
+    if not diff.nodes and not diff.workloads:
+        yield "No node and no workload is in both: these are two clusters, or nothing of the first is left."
+    told = [node.name for node in after if node.confidence == "assumed"]
+    if told:
+        yield f"What runs now on {named(told, _NAMED)} is taken from the states file, not measured: what came true rests on it."
+    unknown = [node.name for node in after if node.confidence == "unknown"]
+    if unknown:
+        yield (
+            f"What runs now on {named(unknown, _NAMED)} is not known, so what depends on it cannot be said: "
+            "`kubectl cgaudit nodes` says what would settle it."
+        )
+    if baseless:
+        yield (
+            f"Of {named(baseless, _NAMED)} one side says what stands beside pods at the root, and for the other the default is "
+            "assumed: whether CPU moved between pods and system processes there cannot be said. Say it for both."
+        )
+    if ambiguous:
+        yield (
+            f"{named(ambiguous, _NAMED)} took the place of nodes of the same size for which different things were predicted: "
+            "which of which cannot be said, so they are shown as new."
+        )

@@ -1,0 +1,71 @@
+"""The findings of rules over pods: one a workload, of its worst pod."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from kubectl_cgaudit.judge.audit import Finding, Subject
+from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.key import Key
+from kubectl_cgaudit.judge.kinds import Kind
+from kubectl_cgaudit.judge.pods import DIGITS
+from kubectl_cgaudit.judge.rules.context import Context, PodRule
+
+
+class _Worst(Struct):
+    """The worst place of a rule in a workload, and how many places there are."""
+
+    rank: tuple[bool, float, tuple[str, str]]
+    comparison: Comparison
+    index: int
+    count: int = 1
+
+
+class FoundInPods:
+    """Keeps of each rule and workload the worst place; its words are made at the end, for that one alone."""
+
+    def __init__(self, context: Context, rules: Sequence[PodRule]) -> None:
+        self._context = context
+        self._rules = rules
+        self._worst: list[dict[Key, _Worst]] = [{} for _ in rules]
+        self._by_share = [(place, rule.by_share) for place, rule in enumerate(rules) if rule.by_share]
+
+    def add(self, key: Key, comparison: Comparison, index: int, kind: Kind, changes: Sequence[float | None]) -> None:
+        """Take in a pod: its kind, and its change against the system in each case."""
+        pod = comparison.placed[index][0]
+        name = pod.name
+        for found in kind.found:
+            container = "" if found.container is None else pod.containers[found.container].name
+            self._take(found.rule, key, (found.sure, found.badness, (name, container)), comparison, index)
+        for place, holds in self._by_share:
+            hit = [each for each in changes if each is not None and holds(self._context.thresholds, each)]
+            if hit:
+                rank = (len(hit) == len(changes), round(-min(hit), DIGITS), (name, ""))
+                self._take(place, key, rank, comparison, index)
+
+    def _take(
+        self, rule: int, key: Key, rank: tuple[bool, float, tuple[str, str]], comparison: Comparison, index: int
+    ) -> None:
+        worst = self._worst[rule].get(key)
+        if worst is None:
+            self._worst[rule][key] = _Worst(rank, comparison, index)
+            return
+        worst.count += 1
+        if rank > worst.rank:
+            worst.rank, worst.comparison, worst.index = rank, comparison, index
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding a workload and rule, sure ones and the worst first."""
+        for rule, worst in zip(self._rules, self._worst, strict=True):
+            for key, each in sorted(worst.items(), key=lambda entry: (-entry[1].rank[1], entry[0])):
+                yield self._finding(rule, key, each)
+
+    def _finding(self, rule: PodRule, key: Key, worst: _Worst) -> Finding:
+        placed, cases = worst.comparison.placed[worst.index], worst.comparison.pod(worst.index)
+        hits = rule.hits(self._context, worst.comparison, placed, cases)
+        hit = next(hit for hit in hits if hit.where == worst.rank[2])
+        others = worst.count - 1
+        more = f" The same holds for {others} more of this workload." if others else ""
+        namespace, owner = key
+        subject = Subject("workload", owner.name, namespace, owner.kind)
+        return rule.rule.finding(rule.severity(hit.badness), subject, hit.when, hit.seen + more, hit.remedy)

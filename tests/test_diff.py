@@ -1,0 +1,476 @@
+"""`diff`: which predictions came true, what moved that nobody predicted, what is new and gone; and what cannot be said."""
+
+import io
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from markdown_it import MarkdownIt
+from msgspec.structs import replace
+
+from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.collect import snapshot
+from kubectl_cgaudit.collect.model import Cluster, Gap
+from kubectl_cgaudit.detect import states
+from kubectl_cgaudit.errors import InputError
+from kubectl_cgaudit.judge import scenario
+from kubectl_cgaudit.judge.audit import Audit
+from kubectl_cgaudit.judge.build import audit
+from kubectl_cgaudit.judge.diff.build import diff
+from kubectl_cgaudit.judge.diff.outcome import Limit, exact, within
+from kubectl_cgaudit.judge.diff.types import Diff, Measure, WorkloadDiff
+from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.report import diff_data, diff_html, diff_markdown, diff_table
+from kubectl_cgaudit.report.data import render_json
+from tests.support import STATES, V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod, recorded
+
+MOVED = Path(__file__).parent.parent / "docs" / "examples" / "moved.yaml"
+"""worker-b to the quadratic runtime, worker-c to v2."""
+BOTH = V2_QUADRATIC
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</style></table><img src=x onerror=alert(1)>",
+    "a|b||c",
+    "\x1b[31mred\x1b[0m\u202e",
+    "[x](javascript:alert(1)) @team #1",
+    "line\nbreak",
+)
+
+
+def now_of(found: Cluster, rules: str = "") -> Audit:
+    """Any target does: of the second audit only its now counts."""
+    return audited(found, rules, "v2")
+
+
+def recorded_diff(to: str, rules_after: str, found: Cluster | None = None) -> Diff:
+    before = audit(recorded(), states.load(str(STATES)), scenario.parse(to), Thresholds(), None)
+    return diff(before, now_of(found or recorded(), rules_after))
+
+
+def after_rules() -> str:
+    return STATES.read_text() + MOVED.read_text()
+
+
+def flat(found: Diff) -> dict[tuple[str, str, str, str], tuple[Any, ...]]:
+    """Outcome, before, predicted and now, by workload, pod, container and what."""
+    rows: dict[tuple[str, str, str, str], tuple[Any, ...]] = {}
+    for workload in found.workloads:
+        for each in workload.pods:
+            parts: list[tuple[str, tuple[Measure, ...]]] = [("", each.measures)]
+            parts += [(part.name, part.measures) for part in each.containers]
+            for name, measures in parts:
+                for m in measures:
+                    rows[workload.title, each.now_name, name, m.what] = (m.outcome, m.before, m.predicted, m.now)
+    return rows
+
+
+def of_nodes(found: Diff) -> dict[tuple[str, str, str], tuple[Any, ...]]:
+    return {
+        (each.name, m.what, m.of): (m.outcome, m.before, m.predicted, m.now)
+        for each in found.nodes
+        for m in each.measures
+    }
+
+
+def only(found: Diff) -> WorkloadDiff:
+    (workload,) = found.workloads
+    return workload
+
+
+def test_every_predicted_change_of_the_recorded_cluster_came_true() -> None:
+    found = recorded_diff(str(MOVED), after_rules())
+    assert of_nodes(found) == {
+        ("worker-b", "runtime", "crun-old"): ("came-true", ("linear",), ("quadratic",), ("quadratic",)),
+        ("worker-b", "runtime", "default"): ("came-true", ("linear",), ("quadratic",), ("quadratic",)),
+        ("worker-b", "runtime", "runc-old"): ("came-true", ("linear",), ("quadratic",), ("quadratic",)),
+        ("worker-c", "cgroup", ""): ("came-true", ("v1",), ("v2",), ("v2",)),
+        ("worker-c", "kubepods", ""): ("came-true", ("shares 3788",), ("weight 145",), ("weight 145",)),
+        ("worker-c", "system-slice", ""): ("came-true", ("shares 1024",), ("weight 100",), ("weight 100",)),
+        ("worker-c", "pods-per-system", ""): ("came-true", (3.69921875,), (1.45,), (1.45,)),
+    }
+    rows = flat(found)
+    assert {row[0] for row in rows.values()} == {"came-true"}
+    predicted = audit(recorded(), states.load(str(STATES)), scenario.parse(str(MOVED)), Thresholds(), None)
+    changing = {
+        (workload.title, each.name, part.name if part else "")
+        for workload in predicted.workloads
+        for each in workload.pods
+        for part in (None, *each.containers)
+        for case in (part.cases if part else each.cases)
+        if (case.before.version, case.before.value) != (case.after.version, case.after.value)
+    }
+    assert len(changing) == 32
+    assert {key[:3] for key in rows if key[3] == "weight"} == changing
+    name = "checkout-d5491e7e7-22276"
+    assert rows["shop/checkout", name, "app", "weight"] == (
+        "came-true",
+        ("shares 1024",),
+        ("weight 39",),
+        ("weight 39",),
+    )
+    assert found.summary.workloads == {
+        "unpredicted": 0,
+        "otherwise": 0,
+        "as-before": 0,
+        "unknown": 0,
+        "other-cause": 0,
+        "came-true": 11,
+        "unchanged": 4,
+    }
+    assert found.summary.sentence == (
+        "Of 15 workloads in both: 11 changed as predicted; 4 as before, as predicted. Of 3 nodes in both: 2 changed as "
+        "predicted; 1 as before, as predicted. Nothing moved that nobody predicted."
+    )
+    assert found.summary.notes == (
+        "What runs now on worker-a, worker-b, worker-c is taken from the states file, not measured: what came true rests "
+        "on it.",
+    )
+
+
+def test_two_snapshots_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "after.yaml").write_text(after_rules())
+    for name in ("before.json.gz", "after.json.gz"):
+        (tmp_path / name).write_bytes(snapshot.pack(snapshot.encode(recorded())))
+    flags = [str(tmp_path / "before.json.gz"), str(tmp_path / "after.json.gz"), "--states", str(STATES)]
+    flags += ["--states-after", str(tmp_path / "after.yaml"), "--exit-code"]
+    assert run(["diff", *flags, "--to", str(MOVED)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "before: before.json.gz (snapshot of nodes.json, pods.json," in text
+    assert "worker-c came-true pods : system 3.7 : 1 -> 1.45 : 1" in text
+    assert "shop/checkout came-true 1/3 app weight shares 1024 -> weight 39" in text
+    assert run(["diff", *flags]) == 4
+    text = " ".join(capsys.readouterr().out.split())
+    assert "worker-a as-before runtime runc-old linear, not quadratic" in text
+    assert "shop/checkout otherwise 1/3 app weight shares 1024 -> weight 39, not 100" in text
+    assert run(["diff", *flags[:-1]]) == 0
+
+
+def test_an_audit_of_json_stands_for_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = audit(recorded(), states.load(str(STATES)), scenario.parse(str(MOVED)), Thresholds(), None)
+    second = now_of(recorded(), after_rules())
+    (tmp_path / "before.json").write_text(render_json(first))
+    (tmp_path / "after.json").write_text(render_json(second))
+    assert run(["diff", str(tmp_path / "before.json"), str(tmp_path / "after.json"), "-o", "json"]) == 0
+    assert capsys.readouterr().out == diff_data.render_json(diff(first, second))
+
+
+A = pod("a", container("app", "1"), container("side", "100m"))
+GONE = pod("gone", container("old", "500m"))
+NEW = pod("new", container("fresh", "200m"))
+N1, N2 = node("n1"), node("n2", cpu="8")
+
+
+def test_a_prediction_that_did_not_come_true_and_a_new_and_a_gone_workload() -> None:
+    on_n2 = pod("b", container("app", "1"), on="n2")
+    before = audited(cluster(N1, N2, A, GONE, on_n2), V2_LINEAR, "runtime")
+    after = now_of(
+        cluster(N1, N2, A, NEW, on_n2), f"{V2_QUADRATIC}\n- {{match: {{name: n2}}, runtimes: {{default: runc 1.1.15}}}}"
+    )
+    found = diff(before, after)
+    assert of_nodes(found) == {
+        ("n1", "runtime", "default"): ("came-true", ("linear",), ("quadratic",), ("quadratic",)),
+        ("n2", "runtime", "default"): ("as-before", ("linear",), ("quadratic",), ("linear",)),
+    }
+    rows = flat(found)
+    assert {key: row for key, row in rows.items() if key[3] == "weight"} == {
+        ("default/a", "a", "app", "weight"): ("came-true", ("weight 39",), ("weight 100",), ("weight 100",)),
+        ("default/a", "a", "side", "weight"): ("came-true", ("weight 4",), ("weight 17",), ("weight 17",)),
+        ("default/b", "b", "app", "weight"): ("as-before", ("weight 39",), ("weight 100",), ("weight 39",)),
+    }
+    # Fewer competitors on n1 now: the pod's part grew, which no runtime does, and the other pods explain it.
+    assert rows["default/a", "a", "", "share"][0] == "other-cause"
+    assert [(each.title, each.outcome) for each in found.workloads] == [
+        ("default/b", "as-before"),
+        ("default/a", "other-cause"),
+    ]
+    ((new,), (gone,)) = found.new_workloads, found.gone_workloads
+    assert (new.title, new.pod_count, new.containers[0].name, new.containers[0].values) == (
+        "default/new",
+        1,
+        "fresh",
+        ("weight 29",),
+    )
+    assert (gone.title, gone.containers[0].name, gone.containers[0].values) == ("default/gone", "old", ("weight 20",))
+    assert found.summary.sentence == (
+        "Of 2 workloads in both: 1 still as before, though a change was predicted; 1 other than predicted for another "
+        "reason. Of 2 nodes in both: 1 still as before, though a change was predicted; 1 changed as predicted. Nothing "
+        "moved that nobody predicted. 1 workload is new, 1 workload is gone."
+    )
+
+
+def test_what_nobody_predicted_is_named_and_exits_with_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = diff(audited(cluster(N1, A), V1, "runtime"), now_of(cluster(N1, A), V2_LINEAR))
+    assert of_nodes(found)["n1", "cgroup", ""] == ("unpredicted", ("v1",), ("v1",), ("v2",))
+    assert flat(found)["default/a", "a", "app", "weight"] == (
+        "unpredicted",
+        ("shares 1024",),
+        ("shares 1024",),
+        ("weight 39",),
+    )
+    assert (only(found).outcome, found.summary.moved) == ("unpredicted", True)
+    (tmp_path / "b.json").write_text(render_json(audited(cluster(N1, A), V1, "runtime")))
+    (tmp_path / "a.json").write_text(render_json(now_of(cluster(N1, A), V2_LINEAR)))
+    assert run(["diff", str(tmp_path / "b.json"), str(tmp_path / "a.json"), "--exit-code"]) == 4
+    assert "default/a unpredicted 1/1 app weight shares 1024 -> weight 39" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("rules", ["", "- {cgroup: v2}", "- {runtimes: {default: runc 1.3.6}}"])
+def test_what_is_not_known_never_came_true(rules: str) -> None:
+    found = diff(audited(cluster(N1, A), V1), now_of(cluster(N1, A), rules))
+    containers = list(only(found).pods[0].containers)
+    assert {m.outcome for part in containers for m in part.measures} == {"unknown"}
+    assert only(found).outcome == "unknown"
+    assert only(found).pods[0].confidence == "unknown"
+    assert found.summary.notes[-1].startswith("What runs now on n1 is not known, so what depends on it cannot be said")
+    assert "Nothing is known to have moved that nobody predicted." in found.summary.sentence
+
+
+def test_what_was_not_known_before_cannot_be_said() -> None:
+    found = diff(audited(cluster(N1, A), ""), now_of(cluster(N1, A), BOTH))
+    assert flat(found)["default/a", "a", "app", "weight"] == (
+        "unknown",
+        ("shares 1024", "weight 100", "weight 39"),
+        ("weight 100",),
+        ("weight 100",),
+    )
+
+
+def test_a_weight_of_system_slice_that_only_one_side_says_is_no_move() -> None:
+    told = f"{V2_LINEAR}\n- {{system_slice: 20}}"
+    for before, after in ((told, V2_LINEAR), (V2_LINEAR, told)):
+        found = diff(audited(cluster(N1, A), before, "v2"), now_of(cluster(N1, A), after))
+        assert {key[1]: row[0] for key, row in of_nodes(found).items()} == {
+            "system-slice": "unknown",
+            "pods-per-system": "unknown",
+        }
+        assert not found.summary.moved
+        assert found.summary.notes[-1].startswith("Of n1 one side says what stands beside pods at the root")
+    same = diff(audited(cluster(N1, A), told, "v2"), now_of(cluster(N1, A), told))
+    assert only(same).outcome == "unchanged"
+
+
+def test_a_request_that_was_changed_explains_the_difference() -> None:
+    other = pod("a", container("app", "2"), container("side", "100m"))
+    found = diff(audited(cluster(N1, A), V2_LINEAR, "runtime"), now_of(cluster(N1, other), BOTH))
+    (changed,) = only(found).pods
+    assert (
+        changed.because
+        == (
+            "it asks for other CPU: app request 1000m limit none -> request 2000m limit none",
+            "n1 has other pods now, or pods that ask for other CPU",
+        )[:1]
+    )
+    rows = flat(found)
+    assert rows["default/a", "a", "app", "weight"] == ("other-cause", ("weight 39",), ("weight 100",), ("weight 174",))
+    assert rows["default/a", "a", "side", "weight"][0] == "came-true"
+    assert not found.summary.moved
+
+
+def deployed(name: str, on: str, request: str = "1") -> dict[str, Any]:
+    return pod(name, container("app", request), on=on, owner=("StatefulSet", "web"))
+
+
+def test_replicas_are_matched_by_node_and_replaced_nodes_by_their_size() -> None:
+    before = audited(cluster(N1, N2, deployed("w-1", "n1"), deployed("w-2", "n2")), V1, "v2+runtime")
+    later = cluster(node("m1"), N2, deployed("w-9", "m1"), deployed("w-8", "n2"))
+    found = diff(before, now_of(later, BOTH))
+    assert [(each.name, each.replaces, each.outcome) for each in found.nodes] == [
+        ("m1", "n1", "came-true"),
+        ("n2", None, "came-true"),
+    ]
+    assert [(each.name, each.now_name, each.node, each.now_node, each.outcome) for each in only(found).pods] == [
+        ("w-1", "w-9", "n1", "m1", "came-true"),
+        ("w-2", "w-8", "n2", "n2", "came-true"),
+    ]
+    assert (found.new_nodes, found.gone_nodes) == ((), ())
+
+
+def test_new_nodes_that_could_stand_for_different_ones_are_not_guessed() -> None:
+    before = audited(cluster(N1, node("n3"), A), f"{V1}\n- {{match: {{name: n3}}, cgroup: v2}}", "v2")
+    found = diff(before, now_of(cluster(node("m1"), pod("a", container("app", "1"), on="m1")), V2_LINEAR))
+    assert ([each.name for each in found.new_nodes], [each.name for each in found.gone_nodes]) == (["m1"], ["n1", "n3"])
+    assert "which of which cannot be said" in found.summary.notes[-1]
+
+
+def test_replicas_more_and_fewer() -> None:
+    before = audited(cluster(N1, deployed("w-1", "n1"), deployed("w-2", "n1")), V2_LINEAR, "v2")
+    fewer = diff(before, now_of(cluster(N1, deployed("w-2", "n1")), V2_LINEAR))
+    assert (only(fewer).gone_pods, [each.name for each in only(fewer).pods]) == (("w-1",), ["w-2"])
+    three = cluster(N1, *(deployed(name, "n1") for name in ("w-1", "w-2", "w-3")))
+    assert only(diff(before, now_of(three, V2_LINEAR))).new_pods == ("w-3",)
+
+
+def test_an_incomplete_side_exits_with_3_and_is_not_sure_of_what_is_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = cluster(N1, A)
+    gap = Gap("pods of namespace b", "403", "ask for list")
+    unread = replace(found, reading=replace(found.reading, gaps=(gap,)))
+    (tmp_path / "b").write_bytes(snapshot.encode(cluster(N1, A, GONE)))
+    (tmp_path / "a").write_bytes(snapshot.encode(unread))
+    assert run(["diff", str(tmp_path / "b"), str(tmp_path / "a"), "-o", "json"]) == 3
+    said = capsys.readouterr()
+    assert said.err == "incomplete after: pods of namespace b: 403\n"
+    data = json.loads(said.out)
+    assert [(each["name"], each["sure"]) for each in data["goneWorkloads"]] == [("gone", False)]
+    assert data["summary"]["notes"][:2] == [
+        "The audit after is incomplete: pods of namespace b: 403. What is missing there is not compared.",
+        "Because of that it cannot be said whether all that is shown as new or gone really is.",
+    ]
+
+
+def test_audits_of_different_parts_are_refused() -> None:
+    first, second = audited(cluster(N1, A)), now_of(cluster(N1, A))
+    narrow = replace(second, coverage=replace(second.coverage, filter="namespace x"))
+    with pytest.raises(InputError, match=r"^the first reports everything and the second namespace x; make both with"):
+        diff(first, narrow)
+
+
+@pytest.mark.parametrize(
+    ("before", "predicted", "now", "outcome"),
+    [
+        ("a", "a", "a", "unchanged"),
+        ("a", "a", "b", "unpredicted"),
+        ("a", "b", "b", "came-true"),
+        ("a", "b", "a", "as-before"),
+        ("a", "b", "c", "otherwise"),
+    ],
+)
+def test_exact_outcomes(before: str, predicted: str, now: str, outcome: str) -> None:
+    assert exact(before, predicted, now) == outcome
+
+
+@pytest.mark.parametrize(
+    ("before", "predicted", "now", "outcome"),
+    [
+        (1.0, 1.0, 1.0, "unchanged"),
+        (1.0, 1.05, 0.95, "unchanged"),
+        (1.0, 1.0, 0.9, "unpredicted"),
+        (1.0, 0.5, 0.5, "came-true"),
+        (1.0, 0.5, 0.52, "came-true"),
+        (1.0, 0.5, 0.98, "as-before"),
+        (1.0, 0.9, 0.95, "as-before"),
+        (1.0, 0.5, 0.75, "otherwise"),
+        (1.0, 0.5, 2.0, "otherwise"),
+        (0.0, 0.0, 0.5, "unpredicted"),
+        (0.0, 0.0, 0.0, "unchanged"),
+        (None, None, None, "unchanged"),
+        (0.5, None, 0.5, "unknown"),
+        (0.5, 0.7, None, "unknown"),
+    ],
+)
+def test_outcomes_of_numbers(before: float | None, predicted: float | None, now: float | None, outcome: str) -> None:
+    assert within(before, predicted, now, Limit(0.10, 0.10)) == outcome
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        assert not [name for name, _ in attrs if name.startswith("on")]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_names_act_in_no_format(name: str) -> None:
+    machine = node(name)
+    old = pod(name, container(name, "1"), namespace=name, on=name, owner=(name, name))
+    lone = pod("gone", container(name, "1"), on=name, owner=("Deployment", f"other {name}"))
+    found = diff(audited(cluster(machine, old, lone), V1), now_of(cluster(machine, old), V2_LINEAR))
+    assert found.gone_workloads
+    html = diff_html.render(found)
+    tags = _Tags()
+    tags.feed(html)
+    assert not {"script", "img", "a"} & set(tags.seen)
+    assert tags.seen.count("style") == 1
+    markdown = diff_markdown.render(found)
+    page = MarkdownIt("gfm-like").render(markdown)
+    assert not [bad for bad in ("<script", "<img", "<a ", 'javascript:alert(1)"') if bad in page]
+    table = diff_table.render(found)
+    for text in (html, markdown, table):
+        assert not {"\x1b", "\u202e"} & set(text)
+    assert max(map(len, table.splitlines())) <= 80
+    assert yaml.safe_load(diff_data.render_yaml(found)) == json.loads(diff_data.render_json(found))
+
+
+def test_every_format_is_the_same_bytes_again_and_says_what_it_cuts() -> None:
+    found = recorded_diff("v2+runtime", after_rules())
+    for render in (diff_html.render, diff_markdown.render, diff_table.render, diff_data.render_json):
+        assert render(found) == render(recorded_diff("v2+runtime", after_rules()))
+    many = [pod(f"p{n:04}", container("app", "1")) for n in range(3000)]
+    large = diff(audited(cluster(N1, *many), V1), now_of(cluster(N1, *many), BOTH))
+    markdown = diff_markdown.render(large)
+    assert len(markdown) <= diff_markdown.MOST
+    assert "more rows; all of it: `-o json=FILE`" in markdown
+    assert "more rows" in diff_table.render(large)
+    html = diff_html.render(large)
+    assert len(html) <= diff_html.MOST
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["-", "-"], "- can be given once: there is one standard input"),
+        (["x.json", "x.json", "--to", "v2"], "x.json is an audit, which has its own states and target; leave --to out"),
+        (
+            ["x.json", "x.json", "--states-after", str(STATES)],
+            "x.json is an audit, which has its own states and target; leave --states-after out",
+        ),
+    ],
+)
+def test_wrong_usage(
+    arguments: list[str],
+    error: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.json").write_text(render_json(audited(cluster(N1, A))))
+    assert run(["diff", *arguments]) == 2
+    assert capsys.readouterr().err == f"error: {error}\n"
+
+
+def test_a_node_of_another_size_now() -> None:
+    small, large = cluster(N1, A), cluster(node("n1", cpu="8"), A)
+    found = diff(audited(small, V2_LINEAR, "v2"), now_of(large, V2_LINEAR))
+    (changed,) = found.nodes
+    assert changed.because == ("its allocatable CPU was 4000m and is 8000m",)
+    assert {key[1]: row[0] for key, row in of_nodes(found).items()} == {
+        "kubepods": "other-cause",
+        "pods-per-system": "other-cause",
+    }
+    assert only(found).pods[0].because == ("n1 has other pods now, or pods that ask for other CPU, or another size",)
+
+
+def test_a_node_without_a_kubepods_tree_says_nothing() -> None:
+    before, after = audited(cluster(N1, A), V1), now_of(cluster(N1, A), BOTH)
+    untold = replace(
+        after,
+        nodes=tuple(replace(each, confidence="unknown") for each in after.nodes),
+        workloads=tuple(
+            replace(each, pods=tuple(replace(part, confidence="unknown") for part in each.pods))
+            for each in after.workloads
+        ),
+    )
+    found = diff(before, untold)
+    assert {row[0] for row in (*of_nodes(found).values(), *flat(found).values())} == {"unknown"}
+
+
+def test_what_kubectl_printed_is_taken_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = json.dumps({"kind": "List", "items": [N1, A]})
+    (tmp_path / "b.json").write_text(text)
+    (tmp_path / "s.yaml").write_text(V2_LINEAR)
+    flags = ["--states", str(tmp_path / "s.yaml"), "--states-after", str(tmp_path / "s.yaml"), "--to", "v2"]
+    assert run(["diff", str(tmp_path / "b.json"), str(tmp_path / "b.json"), *flags, "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["summary"]["workloads"]["unchanged"] == 1
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert run(["diff", "-", str(tmp_path / "b.json")]) == 1
+    assert capsys.readouterr().err.startswith("error: standard input holds neither a snapshot nor an audit; save it to")

@@ -1,0 +1,123 @@
+"""`-o junit` against Jenkins' schema: what is open or was not read never passes."""
+
+from pathlib import Path
+
+import pytest
+from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
+from lxml import etree
+from msgspec.structs import replace
+
+from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.judge.audit import Audit
+from kubectl_cgaudit.report import junit
+from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
+from tests.test_markdown import HOSTILE, hand_made
+from tests.test_table import BLIND, RECORDED
+
+XSD = etree.XMLSchema(etree.parse(Path(__file__).parent / "schemas" / "junit-10.xsd"))
+HALF_READ = audited(cluster(node(), pod("p", container("c", "1"), on="gone"), pod("q", container("c", "1"))))
+Cases = dict[tuple[str, str], TestCase]
+
+
+def suites(audit: Audit) -> dict[str, TestSuite]:
+    text = junit.render(audit)
+    XSD.assertValid(etree.fromstring(text.encode()))
+    return {suite.name.split()[0]: suite for suite in JUnitXml.fromstring(text.encode())}
+
+
+def cases(audit: Audit) -> Cases:
+    found = [(suite, case) for suite in suites(audit).values() for case in suite]
+    assert len({(case.classname, case.name) for _, case in found}) == len(found)
+    return {(str(case.classname), str(case.name)): case for _, case in found}
+
+
+def ended(found: Cases, *types: type) -> list[tuple[str, str]]:
+    return [key for key, case in found.items() if any(isinstance(each, types) for each in case.result)]
+
+
+def test_the_schema_refuses_what_is_wrong() -> None:
+    assert not XSD.validate(etree.fromstring(junit.render(RECORDED).replace("classname", "class_").encode()))
+
+
+def test_the_recorded_cluster() -> None:
+    found = suites(RECORDED)
+    counts = {rule: (suite.tests, suite.failures, suite.errors) for rule, suite in found.items()}
+    workloads, nodes = (15, 0, 0), (3, 0, 0)
+    assert counts == {
+        "CGA001": (1, 0, 0),
+        **dict.fromkeys(("CGA101", "CGA102", "CGA103", "CGA202", "CGA207"), nodes),
+        **dict.fromkeys(("CGA203", "CGA205", "CGA206", "CGA301", "CGA302", "CGA401"), workloads),
+        "CGA201": (15, 5, 0),
+        "CGA204": (15, 2, 0),
+    }
+    case = cases(RECORDED)["CGA201.shop", "Deployment checkout"]
+    (failure,) = case.result
+    assert isinstance(failure, Failure)
+    assert failure.type == "high"
+    assert failure.message == (
+        "Pod shop/checkout-d5491e7e7-22276 on worker-c: 1.29 times the CPU of system.slice now, 0.492 times after (-62%); "
+        "27% of the node's CPU now, 20% after, when everything wants CPU."
+    )
+    assert str(failure.text).startswith(f"high CGA201: {failure.message} To keep the ratio of now on worker-c, ")
+
+
+def test_the_counts_of_the_whole_are_the_sums() -> None:
+    root = etree.fromstring(junit.render(BLIND).encode())
+    assert {key: root.get(key) for key in ("tests", "failures", "errors")} == {
+        "tests": str(len(root.findall(".//testcase"))),
+        "failures": str(len(root.findall(".//failure"))),
+        "errors": str(len(root.findall(".//error"))),
+    }
+    assert int(root.get("errors") or 0) > 0
+
+
+def test_low_findings_pass_and_are_said() -> None:
+    case = cases(RECORDED)["CGA205.platform", "Pod debug-shell"]
+    assert case.result == []
+    assert str(case.system_out).startswith(
+        "low CGA205: Pod platform/debug-shell asks for 1m (2 shares) and gets weight 1"
+    )
+
+
+def test_what_is_open_never_passes() -> None:
+    found = cases(BLIND)
+    bad = set(ended(found, Failure, Error))
+    open_ = [each for each in BLIND.workloads if "unknown" in each.effects]
+    assert len(open_) == BLIND.verdict.workloads["unknown"] > 10
+    for workload in open_:
+        for rule in ("CGA201", "CGA203", "CGA204", "CGA205", "CGA206", "CGA301", "CGA302", "CGA401"):
+            assert (f"{rule}.{workload.namespace}", f"{workload.kind} {workload.name}") in bad
+    for each in BLIND.nodes:
+        assert each.confidence == "unknown"
+        for rule in ("CGA101", "CGA102", "CGA103", "CGA202", "CGA207"):
+            assert (f"{rule}.node", each.name) in bad
+    (failure,) = found["CGA201.shop", "Deployment checkout"].result
+    assert str(failure.message).startswith("if cgroup v1: Pod shop/checkout-")
+
+
+def test_what_was_not_read_is_an_error() -> None:
+    found = cases(HALF_READ)
+    (gap,) = found["CGA001.audit", "node gone"].result
+    assert isinstance(gap, Error)
+    assert (gap.type, gap.message) == (
+        "incomplete",
+        "node gone: 1 pod runs there, but the Node is not among what was read.",
+    )
+    assert ("CGA301.default", "Pod p") in ended(found, Error)
+    vague = replace(RECORDED, coverage=replace(RECORDED.coverage, complete=False))
+    assert ended(cases(vague), Error) == [("CGA001.audit", "coverage")]
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "\x00\x01\ufffe\uffff]]>"], ids=range(len(HOSTILE) + 1))
+def test_hostile_names(name: str) -> None:
+    found = suites(hand_made(name, complete=False))
+    assert (found["CGA001"].tests, found["CGA001"].errors) == (1, 1)
+    assert (found["CGA201"].tests, found["CGA201"].failures) == (3, 1)
+
+
+def test_on_the_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    assert run([*RECORDED_FLAGS, "-o", "junit"]) == 0
+    text = capsys.readouterr().out
+    assert text == junit.render(replace(RECORDED, generated_at="2023-11-14T22:13:20Z"))
+    assert text.count('timestamp="2023-11-14T22:13:20Z"') == 14

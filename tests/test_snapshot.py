@@ -1,0 +1,310 @@
+"""Snapshots: what is in them, what is not, and that every command takes one for the cluster it was made of."""
+
+import gzip
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.collect import snapshot
+from kubectl_cgaudit.collect.model import Cluster, Gap, Owner
+from kubectl_cgaudit.detect import states
+from kubectl_cgaudit.errors import InputError, UsageError
+from kubectl_cgaudit.judge import scenario
+from kubectl_cgaudit.judge.audit import Audit
+from kubectl_cgaudit.judge.build import audit
+from kubectl_cgaudit.judge.thresholds import Thresholds
+from tests.support import GOLDEN, RECORDED_FLAGS, STATES, cluster, container, node, pod, recorded
+
+FILES = RECORDED_FLAGS[: RECORDED_FLAGS.index("--states")]
+SECRETS = (
+    "s3cr3t-env",
+    "s3cr3t-from",
+    "s3cr3t-annotation",
+    "s3cr3t-arg",
+    "s3cr3t-command",
+    "s3cr3t-label",
+    "s3cr3t-volume",
+    "s3cr3t-node",
+    "10.9.8.7",
+    "kubelet-host",
+)
+
+
+def everything(_namespace: str, _labels: dict[str, str]) -> bool:
+    return True
+
+
+def again(found: Cluster, path: str = "x.json") -> Cluster:
+    return snapshot.decode(snapshot.encode(found), path, everything, "")
+
+
+def judged(found: Cluster) -> Audit:
+    rules = states.load(str(STATES))
+    return audit(found, rules, scenario.parse("v2+runtime"), Thresholds(), None)
+
+
+def secretive() -> Cluster:
+    app = container(
+        "app",
+        "250m",
+        image="registry.example/app:1",
+        command=["s3cr3t-command"],
+        args=["--password=s3cr3t-arg"],
+        env=[{"name": "PASSWORD", "value": "s3cr3t-env"}],
+        envFrom=[{"secretRef": {"name": "s3cr3t-from"}}],
+        volumeMounts=[{"name": "s3cr3t-volume", "mountPath": "/s3cr3t-volume"}],
+    )
+    running = pod(
+        "web-5d",
+        app,
+        labels={"app": "s3cr3t-label", "pod-template-hash": "5d"},
+        owner=("ReplicaSet", "web-5d"),
+        volumes=[{"name": "s3cr3t-volume", "secret": {"secretName": "s3cr3t-volume"}}],
+    )
+    running["metadata"]["annotations"] = {"kubectl.kubernetes.io/last-applied": "s3cr3t-annotation"}
+    machine = node("n1", labels={"pool": "blue"})
+    machine["metadata"]["annotations"] = {"a": "s3cr3t-node"}
+    machine["status"]["addresses"] = [{"type": "InternalIP", "address": "10.9.8.7"}]
+    owners = [
+        {
+            "kind": "ReplicaSet",
+            "metadata": {
+                "name": name,
+                "namespace": "default",
+                "annotations": {"a": "s3cr3t-annotation"},
+                "ownerReferences": [{"kind": "Deployment", "name": "web", "controller": True}],
+            },
+        }
+        for name in ("web-5d", "web-old")
+    ]
+    return cluster(machine, running, *owners, {"kind": "Secret", "data": {"x": "s3cr3t-env"}})
+
+
+def test_no_secret_is_in_the_bytes_and_what_an_audit_needs_is() -> None:
+    text = snapshot.encode(secretive()).decode()
+    assert [secret for secret in SECRETS if secret in text] == []
+    assert [
+        word for word in ("registry.example/app:1", '"pool":"blue"', '"web-5d"', "uid-web-5d") if word not in text
+    ] == []
+    found = again(secretive())
+    assert found.replicasets == {("default", "web-5d"): Owner("Deployment", "web")}
+    assert (found.nodes[0].address, found.nodes[0].kubelet_port, found.pods[0].template_hash) == (None, 0, "5d")
+
+
+def test_the_fields_are_those_of_version_1_0() -> None:
+    """A field that is added to the model needs a default, or snapshots of older releases no longer read."""
+    data = json.loads(snapshot.encode(secretive()))
+    assert [*data] == ["kind", "schemaVersion", "toolVersion", "cluster"]
+    assert (data["kind"], data["schemaVersion"]) == ("CgauditSnapshot", "1.0")
+    saved = data["cluster"]
+    assert [*saved] == [
+        "nodes",
+        "pods",
+        "replicasets",
+        "jobs",
+        "runtime_classes",
+        "cgroup_v1_warnings",
+        "kubelets",
+        "reading",
+    ]
+    assert " ".join(saved["nodes"][0]) == (
+        "name kind labels capacity_milli allocatable_milli kubelet_version runtime_version os_image kernel handlers address "
+        "kubelet_port ready_since"
+    )
+    assert " ".join(saved["pods"][0]) == (
+        "namespace name uid node qos finished selected runtime_class overhead_milli request_milli limit_milli containers "
+        "controller template_hash read_back_milli allocated_milli resizing"
+    )
+    assert " ".join(saved["pods"][0]["containers"][0]) == (
+        "name role request_milli limit_milli presence runtime_id image sees_cgroups started"
+    )
+    assert [*saved["reading"]] == ["source", "gaps", "notes", "ignored", "duplicates", "filter"]
+
+
+def test_the_audit_of_a_snapshot_is_the_audit_of_the_cluster() -> None:
+    direct, saved = judged(recorded()), judged(again(recorded(), "a/before.json.gz"))
+    source = "before.json.gz (snapshot of nodes.json, pods.json, workloads.json, runtimeclasses.json)"
+    assert saved.coverage.source == source
+    assert saved == replace(direct, coverage=replace(direct.coverage, source=source))
+
+
+def test_an_incomplete_reading_stays_incomplete() -> None:
+    gap = Gap("pods of namespace b", "403", "ask")
+    found = recorded()
+    kept = again(replace(found, reading=replace(found.reading, gaps=(gap,)), jobs=None))
+    assert (kept.reading.gaps, kept.jobs, judged(kept).coverage.complete) == ((gap,), None, False)
+
+
+def test_the_file_is_the_same_bytes_for_its_owner_only_and_without_time_or_name(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.json.gz", tmp_path / "b.json.gz"
+    for path in (first, second):
+        assert run(["snapshot", *FILES, "-o", str(path)]) == 0
+    assert first.read_bytes() == second.read_bytes()
+    assert first.read_bytes()[:10] == b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
+    assert stat.S_IMODE(first.stat().st_mode) == 0o600
+    assert run(["snapshot", *FILES, "-o", str(tmp_path / "c.json")]) == 0
+    assert (tmp_path / "c.json").read_bytes() == gzip.decompress(first.read_bytes())
+
+
+def test_it_says_what_it_saved_and_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.json.gz"
+    assert run(["snapshot", *FILES, f"--kubelet=files:{GOLDEN}", "-o", str(path)]) == 0
+    saved, kept, left_out = capsys.readouterr().err.splitlines()
+    assert saved == (
+        "saved 3 nodes, 29 pods, 8 owners of ReplicaSets, 2 owners of Jobs, 3 RuntimeClasses, 3 kubelets' answers "
+        f"(cgroup paths, shares) to {path}"
+    )
+    assert kept.startswith("kept: of nodes their name, labels, CPU,")
+    assert left_out.startswith("left out: environment variables, commands, arguments, volumes, secrets, annotations (")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["-o", "json"],
+        ["tree", "-o", "json"],
+        ["nodes", "-o", "json"],
+        ["explain", "shop/checkout-d5491e7e7-22276"],
+        ["verify", "-o", "json"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_every_command_takes_it(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.json.gz"
+    kubelet = f"--kubelet=files:{GOLDEN}"
+    assert run(["snapshot", *FILES, kubelet, "-o", str(path)]) == 0
+    capsys.readouterr()
+    assert run([*command, *RECORDED_FLAGS, kubelet]) == 0
+    direct = capsys.readouterr().out
+    assert run([*command, "-f", str(path), "--states", str(STATES)]) == 0
+    source = "nodes.json, pods.json, workloads.json, runtimeclasses.json"
+    assert capsys.readouterr().out.replace(f"a.json.gz (snapshot of {source})", source) == direct
+
+
+def test_a_namespace_is_chosen_when_it_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.json.gz"
+    assert run(["snapshot", *FILES, "-o", str(path)]) == 0
+    capsys.readouterr()
+    assert run(["-f", str(path), "-n", "data", "-o", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {each["namespace"] for each in data["workloads"]} == {"data"}
+    assert data["coverage"]["filter"] == "namespace data"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (
+            ["-f", "a.json", "-l", "app=web"],
+            "-l asks for labels of pods, and a snapshot keeps none; leave -l out, or choose a namespace with -n",
+        ),
+        (
+            ["-f", "a.json", "-l", "!app"],
+            "-l asks for labels of pods, and a snapshot keeps none; leave -l out, or choose a namespace with -n",
+        ),
+        (
+            ["-f", "a.json", "-f", str(GOLDEN / "nodes.json")],
+            "-f a.json is a snapshot, which holds a whole cluster; give it alone",
+        ),
+        (
+            ["-f", str(GOLDEN / "nodes.json"), "-f", "a.json"],
+            "-f a.json is a snapshot, which holds a whole cluster; give it alone",
+        ),
+        (
+            ["snapshot", "-f", "a.json", "-n", "x", "-o", "b.json"],
+            "a snapshot holds all pods, as all of them compete; leave -n out here, and give it later",
+        ),
+        (
+            ["snapshot", "-f", "a.json", "-l", "x", "-o", "b.json"],
+            "a snapshot holds all pods, as all of them compete; leave -l out here, and give it later",
+        ),
+        (
+            ["snapshot", "-f", "a.json", "--states", str(STATES), "-o", "b.json"],
+            "a snapshot holds what the cluster says; give --states to the command that reads it",
+        ),
+        (
+            ["verify", "-f", "a.json"],
+            "verify needs the kubelets' answers; add --kubelet=proxy, --kubelet=direct or --kubelet=files:DIR",
+        ),
+    ],
+)
+def test_what_a_snapshot_cannot_be_asked(
+    arguments: list[str],
+    error: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.json").write_bytes(snapshot.encode(recorded()))
+    assert run(arguments) == 2
+    assert capsys.readouterr().err == f"error: {error}\n"
+    assert not Path("b.json").exists()
+
+
+def test_labels_are_refused_however_they_are_asked() -> None:
+    for ask in (lambda labels: labels.get("a") == "b", lambda labels: "a" in labels):
+        with pytest.raises(UsageError, match=r"^-l asks for labels of pods"):
+            snapshot.decode(snapshot.encode(recorded()), "x", lambda _, labels, ask=ask: ask(labels), "")
+
+
+def _damaged(change: Any) -> bytes:
+    data = json.loads(snapshot.encode(secretive()))
+    change(data)
+    return json.dumps(data).encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (
+            lambda data: data.update(schemaVersion="2.0"),
+            "x is a snapshot of version 2.0, and this cgaudit reads 1.0; use the release that wrote it",
+        ),
+        (
+            lambda data: data["cluster"].pop("pods"),
+            "x is a damaged snapshot: Object missing required field `pods` - at `$.cluster`",
+        ),
+        (
+            lambda data: data["cluster"]["pods"][0].update(overhead_milli=-1),
+            "x is a damaged snapshot: overhead_milli of web-5d is no amount",
+        ),
+        (
+            lambda data: data["cluster"]["pods"][0]["containers"][0].update(request_milli=1 << 60),
+            "x is a damaged snapshot: request_milli of app is no amount",
+        ),
+        (
+            lambda data: data["cluster"].update(pods=data["cluster"]["pods"] * 2),
+            "x is a damaged snapshot: its pods are not each there once, in order",
+        ),
+        (
+            lambda data: data["cluster"]["nodes"][0].update(name=""),
+            "x is a damaged snapshot: its nodes are not each there once, in order",
+        ),
+    ],
+)
+def test_a_damaged_snapshot_is_an_error_and_no_traceback(change: Any, error: str) -> None:
+    with pytest.raises(InputError) as raised:
+        snapshot.decode(_damaged(change), "x", everything, "")
+    assert str(raised.value).removesuffix(f"; {snapshot.REMEDY}") == error
+
+
+def test_a_cut_off_snapshot_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(snapshot.encode(recorded())[:-50])
+    assert run(["-f", str(path)]) == 1
+    assert capsys.readouterr().err == (
+        f"error: {path} is a damaged snapshot: Input data was truncated; {snapshot.REMEDY}\n"
+    )
+
+
+def test_hostile_names_come_back_as_they_were() -> None:
+    found = cluster(node("n1"), pod('<b>\x1b[31m"\u202e', container("a|b\n", "1")))
+    assert again(found).pods == found.pods
+    assert msgspec.json.decode(snapshot.encode(found))["cluster"]["pods"][0]["name"] == '<b>\x1b[31m"\u202e'
