@@ -1,0 +1,4 @@
+{{- define "cgaudit.labels" -}}
+app.kubernetes.io/name: kubectl-cgaudit
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+{{- end }}

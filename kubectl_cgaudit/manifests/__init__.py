@@ -1,0 +1,1 @@
+"""The objects that run the audit inside a cluster, on a schedule."""

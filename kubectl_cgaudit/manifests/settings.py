@@ -1,0 +1,73 @@
+"""What can be chosen about the job in the cluster, and the check of every choice."""
+
+import re
+
+from msgspec import Struct
+
+from kubectl_cgaudit import __version__
+from kubectl_cgaudit.errors import UsageError
+
+IMAGE = f"kubectl-cgaudit:{__version__}"
+NAMESPACE = "cgaudit"
+# Daily, and not on the hour, when everybody else's jobs ask the API server too.
+SCHEDULE = "17 5 * * *"
+SINKS = ("pvc", "none")
+MEMORY = "512Mi"
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
+_SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,510}", re.ASCII)
+_MEMORY = re.compile(r"[1-9][0-9]{0,5}[MG]i", re.ASCII)
+_CRON = re.compile(r"[0-9A-Za-z*?/,-]+( +[0-9A-Za-z*?/,-]+){4}", re.ASCII)
+_MACROS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+
+
+class Settings(Struct, frozen=True):
+    """The choices."""
+
+    image: str = IMAGE
+    namespace: str = NAMESPACE
+    creates_namespace: bool = True
+    schedule: str = SCHEDULE
+    """In the time zone of the controller manager."""
+    to: str | None = None
+    fail_on: str | None = None
+    kubelet: bool = False
+    """Ask every kubelet at its own port."""
+    owners: bool = False
+    """Read ReplicaSets, Jobs, RuntimeClasses and events too."""
+    sink: str = SINKS[0]
+    memory: str = MEMORY
+    """The limit: a cluster of 9000 pods takes 315 MiB, one of 30000 pods 912 MiB."""
+    states: str | None = None
+    """The ConfigMap that has the states file under the key states.yaml."""
+    formats: tuple[str, ...] = ()
+    """The formats the audit can write; those that a sink keeps are chosen among them."""
+
+
+def check(settings: Settings) -> Settings:
+    """The settings themselves. Raises UsageError for what the API server would refuse, or should not be given."""
+    if not _LABEL.fullmatch(settings.namespace):
+        raise UsageError(
+            f"--namespace: {settings.namespace!r} is no name of a namespace; write lower case, digits and -"
+        )
+    if settings.creates_namespace and (settings.namespace == "default" or settings.namespace.startswith("kube-")):
+        raise UsageError(
+            f"--namespace: {settings.namespace} is there already, and its labels are not ours; add --existing-namespace"
+        )
+    if not _IMAGE.fullmatch(settings.image):
+        raise UsageError(f"--image: {settings.image!r} is no image; write [REGISTRY/]NAME[:TAG][@DIGEST]")
+    if not _CRON.fullmatch(settings.schedule) and settings.schedule not in _MACROS:
+        raise UsageError(f"--schedule: {settings.schedule!r} is no schedule; write five fields such as '{SCHEDULE}'")
+    if settings.sink not in SINKS:
+        raise UsageError(f"--sink: {settings.sink!r} is not {' or '.join(SINKS)}{_why_not(settings.sink)}")
+    if not _MEMORY.fullmatch(settings.memory):
+        raise UsageError(f"--memory: {settings.memory!r} is no amount such as {MEMORY} or 2Gi")
+    if settings.states is not None and not (_SUBDOMAIN.fullmatch(settings.states) and len(settings.states) <= 253):
+        raise UsageError(f"--states-configmap: {settings.states!r} is no name of a ConfigMap")
+    return settings
+
+
+def _why_not(sink: str) -> str:
+    if sink != "configmap":
+        return ""
+    return ": a ConfigMap holds 1 MiB at most, and writing one needs a permission that a tool that only reads should not have"

@@ -1,0 +1,1 @@
+"""What builds kubectl cgaudit; nothing of it is shipped."""
