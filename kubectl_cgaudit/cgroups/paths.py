@@ -1,5 +1,6 @@
 """Where a cgroup lies below /sys/fs/cgroup, for both cgroup drivers."""
 
+from functools import cache
 from typing import Literal
 
 from kubectl_cgaudit.collect.model import Pod, Qos
@@ -9,11 +10,13 @@ Driver = Literal["systemd", "cgroupfs"]
 _SCOPES = {"containerd": "cri-containerd", "cri-o": "crio", "docker": "docker"}
 
 
+@cache
 def kubepods(driver: Driver) -> str:
     """The cgroup of all pods."""
     return "/kubepods.slice" if driver == "systemd" else "/kubepods"
 
 
+@cache
 def qos(qos_class: Qos, driver: Driver) -> str:
     """The cgroup that holds the pods of a QoS class; Guaranteed pods lie directly in kubepods."""
     parent, name = kubepods(driver), qos_class.lower()

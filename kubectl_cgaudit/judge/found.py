@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison
@@ -56,9 +57,11 @@ class FoundInPods:
 
     def findings(self) -> Iterator[Finding]:
         """One finding a workload and rule, sure ones and the worst first."""
+        same: dict[str, str] = {}
         for rule, worst in zip(self._rules, self._worst, strict=True):
-            for key, each in sorted(worst.items(), key=lambda entry: (-entry[1].rank[1], entry[0])):
-                yield self._finding(rule, key, each)
+            for key in sorted(worst, key=lambda key: (-worst[key].rank[1], key)):
+                finding = self._finding(rule, key, worst.pop(key))
+                yield replace(finding, remedy=same.setdefault(finding.remedy, finding.remedy))
 
     def _finding(self, rule: PodRule, key: Key, worst: _Worst) -> Finding:
         placed, cases = worst.comparison.placed[worst.index], worst.comparison.pod(worst.index)

@@ -1,11 +1,13 @@
 """What holds for every pod of a kind, whichever node it is on: seen once, by looking at one of them."""
 
 from collections.abc import Sequence
+from typing import Literal, TypeVar, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.model import Pod
-from kubectl_cgaudit.judge.audit import CaseChange, Effect, PodAudit, WeightCount
+from kubectl_cgaudit.judge.audit import Effect, PodAudit, WeightCount
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import taken_for_granted
 from kubectl_cgaudit.judge.pods import audited, inside, relative, rounded, stops
@@ -14,7 +16,7 @@ from kubectl_cgaudit.judge.rules.context import Context, PodRule
 from kubectl_cgaudit.predict.shape import setup_key
 
 
-class Moved(Struct, frozen=True):
+class Moved(Struct, frozen=True, gc=False):
     """A container's part of its pod, in one case."""
 
     container: int
@@ -25,7 +27,7 @@ class Moved(Struct, frozen=True):
     change: float
 
 
-class Found(Struct, frozen=True):
+class Found(Struct, frozen=True, gc=False):
     """Where a rule holds: which of the rules, in which container, whether in every case, and how bad it is."""
 
     rule: int
@@ -35,31 +37,50 @@ class Found(Struct, frozen=True):
     badness: float
 
 
-class Kind(Struct, frozen=True, eq=False):
+class Numbers(Struct, frozen=True, gc=False):
+    """A container's numbers now and after: cpu.shares on v1, cpu.weight on v2."""
+
+    container: int
+    """Its place among those that are not gone."""
+    before_version: Literal["v1", "v2"]
+    before: int
+    after_version: Literal["v1", "v2"]
+    after: int
+
+
+class Kind(Struct, frozen=True, eq=False, gc=False):
     """Pods that are alike but for their share."""
 
     number: int
     effects: tuple[frozenset[Effect], ...]
     """By case, without those of the share."""
     moved: tuple[Moved, ...]
-    numbers: tuple[tuple[int, CaseChange], ...]
-    """Place and change of every container that has a number now and after."""
+    numbers: tuple[Numbers, ...]
+    """Of every container that has a number now and after."""
     weights: tuple[tuple[WeightCount, int], ...]
     """Each combination of request and numbers, with its count."""
     containers: int
     found: tuple[Found, ...]
 
 
+_Parts = TypeVar("_Parts")
+
+
 class Kinds:
     """Looks at each kind of pod once."""
 
     def __init__(self, context: Context, rules: Sequence[PodRule]) -> None:
-        self._context = context
+        self._context = replace(context, words=False)
         self._rules = [(place, rule) for place, rule in enumerate(rules) if rule.by_share is None]
         self._known: dict[object, Kind] = {}
         self._count = 0
         self._traits: dict[object, int] = {}
+        self._parts: dict[object, object] = {}
         self._by_identity: dict[int, int] = {}
+
+    def _same(self, parts: _Parts) -> _Parts:
+        """The same parts of another kind, if one has them."""
+        return cast("_Parts", self._parts.setdefault(parts, parts))
 
     def of(self, comparison: Comparison) -> "KindsOfNode":
         """The kinds of a node's pods."""
@@ -98,19 +119,16 @@ class Kinds:
                 )
                 for place, case in enumerate(cases)
             ),
-            moved=tuple(_moved(seen)),
-            numbers=tuple(
-                (place, case)
-                for place, container in enumerate(seen.containers)
-                for case in container.cases
-                if case.before.value is not None and case.after.value is not None
-            ),
-            weights=tuple(_weights(seen)),
+            moved=self._same(tuple(_moved(seen))),
+            numbers=self._same(_numbers(seen)),
+            weights=self._same(tuple(_weights(seen))),
             containers=len(seen.containers),
-            found=tuple(
-                Found(place, _place(pod, hit.where[1]), hit.when == "", hit.badness)
-                for place, rule in self._rules
-                for hit in rule.hits(self._context, comparison, placed, cases)
+            found=self._same(
+                tuple(
+                    Found(place, _place(pod, hit.where[1]), hit.when == "", hit.badness)
+                    for place, rule in self._rules
+                    for hit in rule.hits(self._context, comparison, placed, cases)
+                )
             ),
         )
 
@@ -153,6 +171,16 @@ def _moved(pod: PodAudit) -> list[Moved]:
             if change is not None and before is not None and after is not None:
                 found.append(Moved(place, case.when, before, after, change))
     return found
+
+
+def _numbers(pod: PodAudit) -> tuple[Numbers, ...]:
+    found = []
+    for place, container in enumerate(pod.containers):
+        for case in container.cases:
+            before, after = case.before, case.after
+            if before.value is not None and after.value is not None:
+                found.append(Numbers(place, before.version, before.value, after.version, after.value))
+    return tuple(found)
 
 
 def _weights(pod: PodAudit) -> list[tuple[WeightCount, int]]:

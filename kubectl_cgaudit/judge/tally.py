@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Literal, cast
 
 from kubectl_cgaudit.collect.model import Container, Pod
+from kubectl_cgaudit.detect.state import CgroupVersion, default_root_value
 from kubectl_cgaudit.judge.audit import (
     CONFIDENCES,
     EFFECTS,
@@ -17,7 +18,7 @@ from kubectl_cgaudit.judge.audit import (
 )
 from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.kinds import Kind
-from kubectl_cgaudit.judge.pods import Pods
+from kubectl_cgaudit.judge.pods import DIGITS, Pods
 
 Place = tuple[float, str, str, str, float, float]
 """A change of a pod: how much, pod, case, node, before, after. The first three decide between two."""
@@ -85,8 +86,8 @@ class Tally:
         if known is None or pod.name < known[1].name:
             self.kinds[own] = (kind, pod, node)
 
-    def audit(self, key: Key) -> WorkloadAudit:
-        """The workload, with all its pods taken in."""
+    def audit(self, key: Key, same: dict[NominalChange, NominalChange]) -> WorkloadAudit:
+        """The workload, with all its pods taken in; `same` holds what other workloads have too."""
         namespace, owner = key
         effects = self.effects | ({"unknown"} if self.unpredicted else set())
         worst, best = self._inside()
@@ -102,7 +103,7 @@ class Tally:
             against_system=_change(self.worst),
             against_system_best=_change(self.best),
             inside_pod=worst,
-            nominal=self._nominal(),
+            nominal=tuple(same.setdefault(change, change) for change in self._nominal()),
             # Any sequence will do for who reads it.
             pods=cast("tuple[PodAudit, ...]", self.pods),
             inside_pod_best=best,
@@ -127,26 +128,30 @@ class Tally:
         return first, last
 
     def _nominal(self) -> tuple[NominalChange, ...]:
-        spans: dict[tuple[str, str, str], list[list[float]]] = {}
+        spans: dict[tuple[str, CgroupVersion, CgroupVersion], tuple[list[int], list[int]]] = {}
         for kind, pod, _ in self.kinds.values():
             present = _present(pod)
-            for place, case in kind.numbers:
-                name = present[place].name
-                before, after = case.before, case.after
-                values = spans.setdefault((name, before.version, after.version), [[], [], [], []])
-                for held, value in zip(
-                    values, (before.value, after.value, before.nominal_ratio, after.nominal_ratio), strict=True
-                ):
-                    held.append(value or 0)
+            for each in kind.numbers:
+                own = present[each.container].name, each.before_version, each.after_version
+                values = spans.setdefault(own, ([], []))
+                values[0].append(each.before)
+                values[1].append(each.after)
         return tuple(
-            NominalChange(name, *_spans(values), before_unit=_unit(before), after_unit=_unit(after))
-            for (name, before, after), values in spans.items()
+            NominalChange(
+                name,
+                _span(was, 1),
+                _span(will, 1),
+                _span(was, default_root_value(before)),
+                _span(will, default_root_value(after)),
+                _unit(before),
+                _unit(after),
+            )
+            for (name, before, after), (was, will) in spans.items()
         )
 
 
-def _spans(values: Sequence[Sequence[float]]) -> tuple[Span, Span, Span, Span]:
-    before, after, ratio_before, ratio_after = (Span(float(min(each)), float(max(each))) for each in values)
-    return before, after, ratio_before, ratio_after
+def _span(values: Sequence[int], unit: int) -> Span:
+    return Span(round(min(values) / unit, DIGITS), round(max(values) / unit, DIGITS))
 
 
 def _present(pod: Pod) -> list[Container]:

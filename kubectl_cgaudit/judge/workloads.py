@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kubectl_cgaudit.collect.model import Pod
-from kubectl_cgaudit.judge.audit import EFFECTS, Effect, Finding, WeightCount, WorkloadAudit
+from kubectl_cgaudit.judge.audit import EFFECTS, Effect, Finding, NominalChange, WeightCount, WorkloadAudit
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
 from kubectl_cgaudit.judge.found import FoundInPods
@@ -91,8 +91,13 @@ class Judged:
                 self._tally(key(pod, cluster)).unpredicted += 1
 
     def workloads(self) -> tuple[WorkloadAudit, ...]:
-        """Every selected workload, the worst first."""
-        return tuple(sorted((tally.audit(own) for own, tally in self._tallies.items()), key=_badness))
+        """Every selected workload, the worst first. What was kept for them is let go of on the way."""
+        same: dict[NominalChange, NominalChange] = {}
+        found = []
+        while self._tallies:
+            own, tally = self._tallies.popitem()
+            found.append(tally.audit(own, same))
+        return tuple(sorted(found, key=_badness))
 
     def findings(self) -> Iterator[Finding]:
         """Those of the rules over pods."""

@@ -16,14 +16,14 @@ def kubelet_value(shares: int, setup: Setup) -> int:
     return shares if setup.cgroup == "v1" else weight_of(shares, setup.kubelet_formula)
 
 
-class PodShape(Struct, frozen=True):
+class PodShape(Struct, frozen=True, gc=False):
     """What a pod's cgroups hold, whatever node it is on: all but its share."""
 
     shares: int
     value: int
     """What the pod competes with: shares on v1, weight on v2."""
     quota_us: int | None
-    containers: tuple[tuple[int, int | None, int | None], ...]
+    containers: tuple["Amounts", ...]
     """Shares, weight and quota of each container that is not gone."""
     part: tuple[float | None, ...]
     """The fraction of the pod's CPU of each container; None for what does not compete."""
@@ -32,6 +32,7 @@ class PodShape(Struct, frozen=True):
     """The runtime's."""
 
 
+Amounts = tuple[int, int | None, int | None]
 ShapeOf = Callable[[Pod, str], PodShape]
 
 
@@ -40,6 +41,9 @@ class Shapes:
 
     def __init__(self) -> None:
         self._known: dict[object, dict[object, PodShape]] = {}
+        self._under: dict[object, ShapeOf] = {}
+        self._shapes: dict[PodShape, PodShape] = {}
+        self._same: dict[Amounts, Amounts] = {}
         self._outlines: dict[object, int] = {}
         self._by_identity: dict[int, int] = {}
 
@@ -55,19 +59,26 @@ class Shapes:
 
     def under(self, setup: Setup) -> ShapeOf:
         """The shape of a pod with a runtime handler, in a setup."""
-        known = self._known.setdefault(setup_key(setup), {})
+        whole = setup_key(setup)
+        if not setup.leftovers and whole in self._under:
+            return self._under[whole]
+        known = self._known.setdefault(whole, {})
         leftovers = {(each.namespace, each.pod, each.container): each.weight for each in setup.leftovers}
         special = {(each.namespace, each.pod) for each in setup.leftovers}
 
         def shape_of(pod: Pod, handler: str) -> PodShape:
             if special and (pod.namespace, pod.name) in special:
-                return _shape(pod, handler, setup, leftovers)
+                return _shape(pod, handler, setup, leftovers, self._same)
             key = self.key(pod, handler)
             shape = known.get(key)
             if shape is None:
-                shape = known[key] = _shape(pod, handler, setup, {})
+                made = _shape(pod, handler, setup, {}, self._same)
+                # Under most setups a pod has the shape it has under others.
+                shape = known[key] = self._shapes.setdefault(made, made)
             return shape
 
+        if not setup.leftovers:
+            self._under[whole] = shape_of
         return shape_of
 
 
@@ -84,11 +95,17 @@ def setup_key(setup: Setup) -> object:
     )
 
 
-def _shape(pod: Pod, handler: str, setup: Setup, leftovers: Mapping[tuple[str, str, str], int]) -> PodShape:
+def _shape(
+    pod: Pod,
+    handler: str,
+    setup: Setup,
+    leftovers: Mapping[tuple[str, str, str], int],
+    same: dict[Amounts, Amounts],
+) -> PodShape:
     runtime = setup.runtime(handler)
     on_v1 = setup.cgroup == "v1"
     shares = pod_shares(pod, setup.kubelet_version)
-    weighed: list[tuple[int, int | None, int | None]] = []
+    weighed: list[Amounts] = []
     hungry: list[bool] = []
     for container in pod.containers:
         if container.presence == "gone":
@@ -97,7 +114,8 @@ def _shape(pod: Pod, handler: str, setup: Setup, leftovers: Mapping[tuple[str, s
         weight = None
         if not on_v1 and runtime.formula != "none":
             weight = leftovers.get((pod.namespace, pod.name, container.name)) or weight_of(own, runtime.formula)
-        weighed.append((own, weight, container_quota(container, pod, setup, runtime)))
+        amounts = own, weight, container_quota(container, pod, setup, runtime)
+        weighed.append(same.setdefault(amounts, amounts))
         hungry.append(container.role != "init")
     values = [own if on_v1 else weight for own, weight, _ in weighed]
     total = sum(value or 0 for value, wants in zip(values, hungry, strict=True) if wants)

@@ -70,6 +70,8 @@ def burstable_shares(pods: Iterable[Pod], setup: Setup) -> int:
 class PodTrees(Sequence[PodTree]):
     """The trees of a node's pods, made when they are asked for: all of a large cluster's would fill the memory."""
 
+    __slots__ = ("_setup", "placed", "shape_of", "shapes", "slices", "totals")
+
     def __init__(
         self,
         placed: Sequence[PlacedPod],

@@ -19,9 +19,11 @@ from kubectl_cgaudit.judge.audit import (
     NodeAudit,
     NodeCase,
     NodeMoment,
+    Standing,
     WorkloadAudit,
 )
 from kubectl_cgaudit.judge.condition import condition
+from kubectl_cgaudit.report import apart
 from kubectl_cgaudit.report.escape import shorten, visible
 from kubectl_cgaudit.report.words import (
     EFFECT_WORDS,
@@ -43,6 +45,11 @@ ALSO: dict[Effect, str] = {
     "moves": "CPU moves inside its pod",
     "gains": "some pods gain against system processes",
     "nominal": "the number in cpu.weight changes",
+}
+STANDING: dict[Standing, str] = {
+    "": "",
+    "known": "nothing new against the baseline",
+    "excepted": "excepted by the policy",
 }
 UNMOVED: dict[Effect, str] = {"nominal": "only the number in cpu.weight changes", "none": "nothing changes"}
 WHAT_IS_KNOWN = {
@@ -125,10 +132,15 @@ def facts(audit: Audit) -> list[tuple[str, str]]:
         ("Nodes audited", f"{coverage.nodes_audited} of {coverage.nodes_read} read"),
         ("Pods audited", f"{coverage.pods_audited} of {coverage.pods_read} read ({apart})"),
         ("Workloads", effect_counts(verdict.workloads) or "none"),
-        ("Findings", severity_counts(verdict.findings) or "none"),
+        ("Findings", _findings(audit)),
         ("Coverage", f"INCOMPLETE: {counted(len(coverage.gaps), 'gap')}" if not coverage.complete else "complete"),
         ("Read from", coverage.source + (f", only {coverage.filter}" if coverage.filter else "")),
     ]
+
+
+def _findings(audit: Audit) -> str:
+    counts, set_apart = severity_counts(audit.verdict.findings) or "none", apart.amounts(audit)
+    return f"{counts}; not counted: {set_apart}" if set_apart else counts
 
 
 def effect_counts(amounts: Mapping[str, int]) -> str:
@@ -226,7 +238,8 @@ def effect_words(workload: WorkloadAudit) -> str:
     words = EFFECT_WORDS[workload.effect]
     if workload.effect in UNMOVED and not _changes_a_little(workload):
         words = UNMOVED[workload.effect]
-    return words + (f"; also: {', '.join(also)}" if also else "")
+    said = [words, f"also: {', '.join(also)}" if also else "", STANDING[workload.standing]]
+    return "; ".join(part for part in said if part)
 
 
 def _changes_a_little(workload: WorkloadAudit) -> bool:

@@ -6,11 +6,12 @@ apostrophe there: whoever takes one apostrophe off such cells has the text again
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from kubectl_cgaudit.judge.audit import Audit, CaseChange, ContainerAudit, Moment, PodAudit, WorkloadAudit
+from kubectl_cgaudit.judge.audit import Audit, ContainerAudit, Moment, PodAudit, WorkloadAudit
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.pieces import Pieces, whole
+from kubectl_cgaudit.report.ranges import change, ends
 from kubectl_cgaudit.report.screen import PLAIN, Screen
 
 Cell = str | int | float | None
@@ -61,9 +62,9 @@ def pieces(audit: Audit, screen: Screen = PLAIN) -> Pieces:  # noqa: ARG001 - th
     """
 
     def each(workload: WorkloadAudit, _first: bool) -> str:
-        return "".join(_line([_cell(value, screen) for value in row]) for row in _rows(workload))
+        return _lines([_cell(value, screen) for value in row] for row in _rows(workload))
 
-    return Pieces(_line(COLUMNS), each, "")
+    return Pieces(_lines([COLUMNS]), each, "")
 
 
 def render(audit: Audit, screen: Screen = PLAIN) -> str:
@@ -71,9 +72,9 @@ def render(audit: Audit, screen: Screen = PLAIN) -> str:
     return whole(pieces(audit, screen), audit)
 
 
-def _line(cells: Sequence[Cell]) -> str:
+def _lines(rows: Iterable[Sequence[Cell]]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerow(cells)
+    csv.writer(text, lineterminator="\r\n").writerows(rows)
     return text.getvalue()
 
 
@@ -108,17 +109,7 @@ def _container(container: ContainerAudit, pod: PodAudit) -> Iterator[Cell]:
         yield ";".join(versions)
         for measure, read in _MEASURES.items():
             mixed = measure == "value" and len(versions) > 1
-            yield from (None, None) if mixed else _ends([read(moment) for moment in moments])
-    yield from _ends([_change(case, lambda moment: moment.against_system) for case in container.cases])
-    yield from _ends([_change(case, lambda moment: moment.in_pod) for case in container.cases])
-    yield from _ends([_change(case, lambda moment: moment.against_system) for case in pod.cases])
-
-
-def _change(case: CaseChange, read: Callable[[Moment], float | None]) -> float | None:
-    before, after = read(case.before), read(case.after)
-    return round(after / before - 1, 9) if before and after is not None else None
-
-
-def _ends(values: Sequence[int | float | None]) -> tuple[Cell, Cell]:
-    known = [value for value in values if value is not None]
-    return (min(known), max(known)) if known and len(known) == len(values) else (None, None)
+            yield from (None, None) if mixed else ends([read(moment) for moment in moments])
+    yield from ends([change(case, lambda moment: moment.against_system) for case in container.cases])
+    yield from ends([change(case, lambda moment: moment.in_pod) for case in container.cases])
+    yield from ends([change(case, lambda moment: moment.against_system) for case in pod.cases])

@@ -10,7 +10,6 @@ from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
 from kubectl_cgaudit.report.pieces import Pieces, whole
 
 _JSON_PLACE = '\n  "workloads": []'
-_YAML_PLACE = "\nworkloads: []\n"
 _WIDTH = 120
 # What YAML does not take raw, also between quotes: https://yaml.org/spec/1.2.2/#51-character-set
 _NOT_PRINTABLE = re.compile(
@@ -42,19 +41,29 @@ def _around(text: str, place: str) -> tuple[str, str]:
 
 
 def yaml_pieces(audit: Audit) -> Pieces:
-    """The same data as YAML; each pod in the flow style, on a line, as a large cluster has many."""
-    head, tail = _around("\n" + _dumped(replace(audit, workloads=())), _YAML_PLACE)
-    if not audit.workloads:
-        return Pieces(head.removeprefix("\n") + _YAML_PLACE, lambda *_: "", tail)
-    return Pieces(head.removeprefix("\n") + "\nworkloads:\n", _yaml_workload, tail)
+    """The same data as YAML; what there is much of in the flow style, an item a line."""
+    parts: list[str] = []
+    place = 0
+    for field in audit.__struct_encode_fields__:
+        if field == "workloads":
+            place = len(parts)
+            parts.append("workloads:\n" if audit.workloads else "workloads: []\n")
+            continue
+        value = getattr(audit, _python_name(field))
+        if isinstance(value, tuple) and value:
+            parts.append(f"{field}:\n" + "".join(_item(each) for each in value))
+        else:
+            parts.append(_dumped({field: value}))
+    return Pieces("".join(parts[: place + 1]), lambda workload, _: _item(workload), "".join(parts[place + 1 :]))
 
 
-def _yaml_workload(workload: WorkloadAudit, _first: bool) -> str:
-    head, tail = _around("\n" + _dumped(replace(workload, pods=())), "\npods: []\n")
-    pods = "".join(f"\n- {_flow(pod)}" for pod in workload.pods)
-    text = f"{head}\npods:{pods}\n{tail}" if workload.pods else f"{head}\npods: []\n{tail}"
-    lines = text.strip("\n").split("\n")
-    return "".join(f"{'- ' if index == 0 else '  '}{line}\n" for index, line in enumerate(lines))
+def _python_name(field: str) -> str:
+    names = dict(zip(Audit.__struct_encode_fields__, Audit.__struct_fields__, strict=True))
+    return names[field]
+
+
+def _item(value: object) -> str:
+    return f"- {_flow(value)}\n"
 
 
 def _flow(value: object) -> str:

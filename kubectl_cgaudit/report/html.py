@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from kubectl_cgaudit.judge.audit import CONFIDENCES, EFFECTS, Audit, Change, Effect, NodeMoment, WorkloadAudit
-from kubectl_cgaudit.report import appendix, closer, content, links, words
+from kubectl_cgaudit.report import apart, appendix, closer, content, links, words
 from kubectl_cgaudit.report.cuts import IN_FULL, Limits, first, fit
 from kubectl_cgaudit.report.escape import shorten, visible
 from kubectl_cgaudit.report.groups import grouped
@@ -47,7 +47,6 @@ def render(audit: Audit) -> str:
     """The audit as an HTML page of less than 5 MB; what does not fit is cut, and the page says so."""
     by_name = {node.name: node for node in audit.nodes}
     by_workload = closer.by_subject(audit.findings)
-    containers = sum(len(pod.containers) for workload in audit.workloads for pod in workload.pods)
     template = _environment().get_template("report.html.j2")
 
     def draw(limits: Limits) -> str:
@@ -57,7 +56,7 @@ def render(audit: Audit) -> str:
             limits=limits,
             by_name=by_name,
             by_workload=by_workload,
-            container_count=containers,
+            container_count=audit.container_count,
             appendix=rows[: limits.containers],
             more_rows=len(rows) > limits.containers,
         )
@@ -83,6 +82,7 @@ def _environment() -> Environment:
         css_hash=_hash(css),
         js=Markup(js),  # noqa: S704
         js_hash=_hash(js),
+        apart=apart.parts,
         content=content,
         words=words,
         terms=TERMS,

@@ -14,11 +14,13 @@ from kubectl_cgaudit.report.links import finding_page
 
 _ABOUT_NODES = frozenset({"CGA101", "CGA102", "CGA103", "CGA202", "CGA207"})
 _FAILS = frozenset({"critical", "high", "medium"})
+_Calm = dict[tuple[str, Subject], list[str]]
+"""What is said of findings that are set apart, by rule and subject."""
 Outcome = Literal["failure", "error", "passed"]
 
 
 class Case(Struct, frozen=True):
-    """A test case. `lines` are what was seen; those of one that passed are findings of low severity."""
+    """A test case. `lines` are what was seen; those of one that passed are of low severity, known or excepted."""
 
     classname: str
     name: str
@@ -68,6 +70,7 @@ def _suites(audit: Audit) -> Iterator[Suite]:
     for finding in audit.findings:
         titles.setdefault(finding.rule, finding.title)
         found[finding.rule][finding.subject].append(finding)
+    calm = _set_apart(audit)
     nodes = {Subject("node", node.name): node.confidence == "unknown" for node in audit.nodes}
     workloads = {
         Subject("workload", each.name, each.namespace, each.kind): "unknown" in each.effects
@@ -78,9 +81,16 @@ def _suites(audit: Audit) -> Iterator[Suite]:
         if rule == catalogue.INCOMPLETE.id:
             yield Suite(rule, titles[rule], tuple(_coverage(audit)))
             continue
-        asked = {**(nodes if rule in _ABOUT_NODES else workloads), **dict.fromkeys(found[rule], False)}
+        if rule == catalogue.EXCEPTION.id:
+            if audit.policy or found[rule]:
+                yield Suite(rule, titles[rule], tuple(_exceptions(found[rule], calm)))
+            continue
+        asked = {
+            **(nodes if rule in _ABOUT_NODES else workloads),
+            **dict.fromkeys([*found[rule], *(about for of, about in calm if of == rule)], False),
+        }
         known = nodes | workloads
-        cases = [_case(rule, each, found[rule].get(each, []), known.get(each, False)) for each in asked]
+        cases = [_case(rule, each, found[rule].get(each, []), known.get(each, False), calm) for each in asked]
         yield Suite(rule, titles[rule], tuple(sorted(cases, key=lambda case: (case.classname, case.name))))
 
 
@@ -97,10 +107,31 @@ def _coverage(audit: Audit) -> Iterator[Case]:
         yield Case(f"{rule}.audit", "coverage", "passed")
 
 
-def _case(rule: str, subject: Subject, findings: list[Finding], is_open: bool) -> Case:
+def _exceptions(found: Mapping[Subject, list[Finding]], calm: _Calm) -> Iterator[Case]:
+    """Those of the policy that are over or match nothing; else one that says there is none."""
+    subjects = dict.fromkeys([*found, *(about for rule, about in calm if rule == catalogue.EXCEPTION.id)])
+    for each in subjects:
+        yield _case(catalogue.EXCEPTION.id, each, found.get(each, []), False, calm)
+    if not subjects:
+        yield Case(f"{catalogue.EXCEPTION.id}.audit", "exceptions", "passed")
+
+
+def _set_apart(audit: Audit) -> _Calm:
+    """What is known or excepted breaks no build, but is said."""
+    said: _Calm = defaultdict(list)
+    for finding in audit.known:
+        said[finding.rule, finding.subject].append(f"known from the baseline: {_line(finding)}")
+    for each in audit.excepted:
+        until = f", until {each.expires}" if each.expires else ""
+        why = f"excepted ({each.source}: {each.reason}{until})"
+        said[each.finding.rule, each.finding.subject].append(f"{why}: {_line(each.finding)}")
+    return said
+
+
+def _case(rule: str, subject: Subject, findings: list[Finding], is_open: bool, calm: _Calm) -> Case:
     name = f"{subject.workload_kind} {subject.name}" if subject.workload_kind else subject.name
     classname = f"{rule}.{subject.namespace or subject.kind}"
-    lines = tuple(_line(finding) for finding in findings)
+    lines = (*map(_line, findings), *calm.get((rule, subject), ()))
     failing = [finding for finding in findings if finding.severity in _FAILS]
     if failing:
         first = failing[0]

@@ -91,7 +91,11 @@ def _slices(tree: NodeTree) -> Siblings:
 
 def _pods(tree: NodeTree, qos: str, but: PodTree | None = None) -> Siblings:
     """The pods of a QoS class that want CPU."""
-    found = (other for other in tree.pods if other.pod.qos == qos and (but is None or other.pod is not but.pod) and other.cgroup.share)
+    found = (
+        other
+        for other in tree.pods
+        if other.pod.qos == qos and (but is None or other.pod is not but.pod) and other.cgroup.share
+    )
     return [(f"{other.pod.namespace}/{other.pod.name}", other.cgroup) for other in found]
 
 

@@ -6,7 +6,7 @@ A ticket takes no more than `MOST` characters, so a large cluster's report is cu
 from collections.abc import Sequence
 
 from kubectl_cgaudit.judge.audit import CONFIDENCES, Audit, Finding, WorkloadAudit
-from kubectl_cgaudit.report import content
+from kubectl_cgaudit.report import apart, content
 from kubectl_cgaudit.report.appendix import Row
 from kubectl_cgaudit.report.appendix import rows as appendix_rows
 from kubectl_cgaudit.report.cuts import IN_FULL, Limits, first, fit
@@ -27,7 +27,7 @@ def render(audit: Audit) -> str:
     """The audit as a Markdown document of at most `MOST` characters."""
     groups, rules = grouped(audit.nodes), content.rules(audit.findings)
     rows, inside = _first_rows(audit.workloads, START.containers), moving(audit.workloads)
-    sureness = content.sureness(audit.nodes)
+    sureness, set_apart = content.sureness(audit.nodes), apart.parts(audit)
 
     def draw(limits: Limits) -> str:
         page = Page(limits)
@@ -44,6 +44,7 @@ def render(audit: Audit) -> str:
             f"## Workloads that change\n\n{workloads(page, audit.workloads)}",
             f"## CPU that moves inside pods\n\n{inside_pods(page, inside)}",
             f"## Findings\n\n{_findings(page, rules)}",
+            _apart(page, set_apart),
             f"## Method\n\n{folded('What the numbers mean, and why 39 → 100 changes no share', _method())}",
             f"## Assumptions and thresholds\n\n{folded('What is taken for granted', _assumptions(page, audit))}",
             f"## Coverage\n\n{coverage(page, audit.coverage)}",
@@ -126,6 +127,22 @@ def _finding(page: Page, finding: Finding) -> str:
     about = content.subject(finding)
     lead = f"{finding.severity}, {page.name(about)}" if about else finding.severity
     return f"{bold(lead)}: {page.sentence(finding.seen)}"
+
+
+def _apart(page: Page, every: Sequence[apart.Apart]) -> str:
+    """What does not count, and why."""
+    said = []
+    for part in every:
+        shown, more = first(part.groups, page.limits.findings)
+        lines = [f"Note: {page.sentence(note)}" for note in part.notes]
+        for group in shown:
+            reason = f". Why: {page.sentence(group.reason)}" if group.reason else ""
+            subjects = page.names(group.subjects, page.limits.findings)
+            lines.append(f"{bold(page.text(group.lead))}: {subjects}{reason}")
+        away = sum(max(len(group.subjects) - page.limits.findings, 0) for group in part.groups)
+        cut = left_out(counted(more, "more rule") if more else "", counted(away, "more subject") if away else "")
+        said.append(paragraphs([f"### {part.title}", page.sentence(part.said), bullets(lines), cut]))
+    return paragraphs(["## Not counted", *said]) if said else ""
 
 
 def _method() -> str:

@@ -1,7 +1,7 @@
 """Newline-delimited JSON for data tools: a flat record a container, every field in every record, always of one type."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -9,7 +9,6 @@ from msgspec import Meta, Struct
 
 from kubectl_cgaudit.judge.audit import (
     Audit,
-    CaseChange,
     Confidence,
     ContainerAudit,
     Effect,
@@ -18,6 +17,7 @@ from kubectl_cgaudit.judge.audit import (
     WorkloadAudit,
 )
 from kubectl_cgaudit.report.pieces import Pieces, whole
+from kubectl_cgaudit.report.ranges import change, ends
 
 Versions = Annotated[
     Literal["v1", "v2", "v1;v2"] | None, Meta(description="cgroup version; both if it depends on the case")
@@ -150,7 +150,7 @@ def _line(fields: dict[str, Any]) -> str:
 
 
 def _pod(pod: PodAudit) -> dict[str, Any]:
-    least, greatest = _ends([_change(case, lambda moment: moment.against_system) for case in pod.cases])
+    least, greatest = ends([change(case, lambda moment: moment.against_system) for case in pod.cases])
     return {
         "pod": pod.name,
         "node": pod.node,
@@ -177,8 +177,8 @@ def _container(container: ContainerAudit) -> dict[str, Any]:
         ("against_system", lambda moment: moment.against_system),
         ("in_pod", lambda moment: moment.in_pod),
     ):
-        ends = _ends([_change(case, read) for case in container.cases])
-        fields[f"change_{name}_least"], fields[f"change_{name}_greatest"] = ends
+        extremes = ends([change(case, read) for case in container.cases])
+        fields[f"change_{name}_least"], fields[f"change_{name}_greatest"] = extremes
     return fields
 
 
@@ -188,21 +188,11 @@ def _moments(time: str, moments: list[Moment]) -> dict[str, Any]:
     for measure, read in _MEASURES.items():
         # Shares and weights are no range.
         mixed = measure == "value" and len(versions) > 1
-        ends = (None, None) if mixed else _ends([read(moment) for moment in moments])
-        fields[f"{time}_{measure}_least"], fields[f"{time}_{measure}_greatest"] = ends
+        extremes = (None, None) if mixed else ends([read(moment) for moment in moments])
+        fields[f"{time}_{measure}_least"], fields[f"{time}_{measure}_greatest"] = extremes
     return fields
 
 
 def _float(value: float | None) -> float | None:
     """A whole number stays a fraction's type: data tools take a column's type from its first lines."""
     return None if value is None else float(value)
-
-
-def _change(case: CaseChange, read: Callable[[Moment], float | None]) -> float | None:
-    before, after = read(case.before), read(case.after)
-    return round(after / before - 1, 9) if before and after is not None else None
-
-
-def _ends(values: Sequence[int | float | None]) -> tuple[int | float | None, int | float | None]:
-    known = [value for value in values if value is not None]
-    return (min(known), max(known)) if known and len(known) == len(values) else (None, None)

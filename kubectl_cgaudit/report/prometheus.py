@@ -55,7 +55,18 @@ def _metrics(audit: Audit) -> Iterator[tuple[str, str, Iterable[_Sample]]]:
     yield "pods_unpredicted", "Active pods on nodes that could not be read.", [({}, missing)]
     workloads: list[_Sample] = [({"effect": effect}, audit.verdict.workloads.get(effect, 0)) for effect in EFFECTS]
     yield "workloads", "Workloads by their strongest effect. unknown is no pass.", workloads
-    yield "findings", "Findings by rule and severity.", list(_findings(audit))
+    states: list[_Sample] = [
+        ({"state": "counted"}, len(audit.findings)),
+        ({"state": "known"}, len(audit.known)),
+        ({"state": "excepted"}, len(audit.excepted)),
+        ({"state": "fixed"}, len(audit.fixed)),
+    ]
+    yield (
+        "findings_state",
+        "Findings that count, and those a baseline knows, a policy excepts, or that are gone.",
+        states,
+    )
+    yield "findings", "Findings that count, by rule and severity.", list(_findings(audit))
 
 
 def _findings(audit: Audit) -> Iterator[_Sample]:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from kubectl_cgaudit.judge.audit import Audit, Finding, Severity, Subject
+from kubectl_cgaudit.judge.audit import Audit, ExceptedFinding, Finding, Severity, Subject
 from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.links import HOMEPAGE, finding_page
@@ -19,6 +19,7 @@ _LEVELS: dict[Severity, str] = {"critical": "error", "high": "error", "medium": 
 # The level of a rule whose severity is always the same, or the greatest of those that depend on a size.
 _DEFAULTS = {"CGA102": "warning", "CGA103": "warning", "CGA203": "note", "CGA205": "note", "CGA206": "note"} | {
     "CGA207": "warning",
+    "CGA002": "note",
     "CGA302": "note",
     "CGA401": "warning",
 }
@@ -64,7 +65,8 @@ def _rules(audit: Audit) -> list[_Object]:
     known = [rule for rule in vars(catalogue).values() if isinstance(rule, catalogue.Rule)]
     named = [(rule.id, rule.title, rule.why) for rule in known]
     ours = {rule.id for rule in known}
-    named += [(each.rule, each.title, each.why) for each in audit.findings if each.rule not in ours]
+    every = (*audit.findings, *audit.known, *(each.finding for each in audit.excepted), *audit.fixed)
+    named += [(each.rule, each.title, each.why) for each in every if each.rule not in ours]
     for id_, title, why in named:
         titles, whys = said.setdefault(id_, ([], []))
         titles += [title] if title not in titles else []
@@ -91,7 +93,7 @@ def _results(audit: Audit, indices: dict[str, int]) -> Iterator[_Object]:
     sure = {Subject("node", node.name): node.confidence for node in audit.nodes}
     sure |= {Subject("workload", each.name, each.namespace, each.kind): each.confidence for each in audit.workloads}
     seen: Counter[str] = Counter()
-    for finding in audit.findings:
+    for finding, state in _stated(audit):
         print_ = _fingerprint(finding)
         seen[print_] += 1
         confidence = sure.get(finding.subject)
@@ -111,7 +113,32 @@ def _results(audit: Audit, indices: dict[str, int]) -> Iterator[_Object]:
                 "when": finding.when,
                 **({"confidence": confidence} if confidence else {}),
             },
+            **state,
         }
+
+
+def _stated(audit: Audit) -> Iterator[tuple[Finding, _Object]]:
+    """Every finding with its baselineState and suppressions: where one result has them, all have.
+
+    Whatever became of it, a finding keeps its place among those of its rule and subject, and so its fingerprint.
+    """
+    suppressed = bool(audit.excepted)
+    found: list[tuple[Finding, str, list[_Object]]] = [(each, "new", []) for each in audit.findings]
+    found += [(each, "unchanged", []) for each in audit.known]
+    found += [
+        (each.finding, "unchanged" if each.in_baseline else "new", [_suppression(each)]) for each in audit.excepted
+    ]
+    ordered = sorted(found, key=lambda entry: entry[0].order) if len(found) > len(audit.findings) else found
+    ordered += [(each, "absent", []) for each in audit.fixed]
+    for finding, state, suppressions in ordered:
+        baseline = {"baselineState": state} if audit.baseline else {}
+        yield finding, {**baseline, **({"suppressions": suppressions} if suppressed else {})}
+
+
+def _suppression(each: ExceptedFinding) -> _Object:
+    until = f" Until {each.expires}." if each.expires else ""
+    said = _plain(f"{each.reason}{'' if each.reason.endswith('.') else '.'}{until} {each.source}")
+    return {"kind": "external", "status": "accepted", "justification": said}
 
 
 def _message(finding: Finding) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from kubectl_cgaudit.judge.audit import EFFECTS, Audit, Coverage, Finding
-from kubectl_cgaudit.report import table_nodes, table_workloads
+from kubectl_cgaudit.report import apart, table_nodes, table_workloads
 from kubectl_cgaudit.report.colour import paint
 from kubectl_cgaudit.report.screen import PLAIN, Screen, wrap
 from kubectl_cgaudit.report.words import counted, named, number
 
 _WIDE = 160
-_ALWAYS_SAID = {"CGA103"}
+_ALWAYS_SAID = {"CGA002", "CGA103"}
 HOW_TO_READ = (
     "A container competes only inside its pod, and pods carry the kubelet's weight: a new runc or crun changes no pod's CPU, "
     "only the split inside it. Against system processes the cgroup version and the reserves decide. "
@@ -45,6 +45,7 @@ class _Table:
             table_workloads.wide(audit.workloads, screen) if wide else table_workloads.narrow(audit.workloads, screen),
             self.wrap(HOW_TO_READ),
             self.findings(audit.findings),
+            self.apart(audit),
             self.steps(audit),
             self.coverage(audit.coverage),
             self.assumptions(audit) if wide else "",
@@ -89,6 +90,16 @@ class _Table:
             if severity != "low" or rule in _ALWAYS_SAID:
                 lines.append(self.wrap(members[0].seen, " " * 9, " " * 9))
         return "FINDINGS\n" + "\n".join(lines)
+
+    def apart(self, audit: Audit) -> str:
+        lines = []
+        for part in apart.parts(audit):
+            lines += [self.wrap(text, "", "  ") for text in (part.said, *part.notes)]
+            for group in part.groups:
+                names = ", ".join(group.subjects) if self.wide else named(group.subjects, 4)
+                reason = f". Why: {group.reason}" if group.reason else ""
+                lines.append(self.wrap(f"{group.lead}: {names}{reason}", "- ", "  "))
+        return "NOT COUNTED\n" + "\n".join(lines) if lines else ""
 
     def steps(self, audit: Audit) -> str:
         lines = [self.wrap(step, f"{place}. ", "   ") for place, step in enumerate(audit.verdict.next_steps, start=1)]

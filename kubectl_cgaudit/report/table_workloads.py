@@ -101,7 +101,7 @@ _WIDE = (
 def narrow(workloads: Sequence[WorkloadAudit], screen: Screen) -> str:
     """The workloads that change, the worst first, in the screen's width; what is left out is counted."""
     changed = [workload for workload in workloads if workload.effect != "none"]
-    parts = [part for part in _NARROW if screen.width >= part.from_width]
+    parts = _standing([part for part in _NARROW if screen.width >= part.from_width], changed)
     lines = _drawn(parts, changed[:_MOST_ROWS], screen, fit=True) if changed else []
     left_out = []
     if len(changed) < len(workloads):
@@ -115,7 +115,13 @@ def narrow(workloads: Sequence[WorkloadAudit], screen: Screen) -> str:
 
 def wide(workloads: Sequence[WorkloadAudit], screen: Screen) -> str:
     """Every workload with every number, in lines as long as they get."""
-    return "\n".join(_drawn(_WIDE, workloads, screen, fit=False)) if workloads else ""
+    return "\n".join(_drawn(_standing(_WIDE, workloads), workloads, screen, fit=False)) if workloads else ""
+
+
+def _standing(parts: Sequence[_Part], shown: Sequence[WorkloadAudit]) -> Sequence[_Part]:
+    """With a column for what a baseline or a policy says, if it says anything."""
+    said = _Part(Column("FINDINGS"), lambda workload: workload.standing)
+    return [*parts[:3], said, *parts[3:]] if any(workload.standing for workload in shown) else parts
 
 
 def _drawn(parts: Sequence[_Part], shown: Sequence[WorkloadAudit], screen: Screen, *, fit: bool) -> list[str]:

@@ -22,6 +22,8 @@ class Context(Struct, frozen=True):
     cluster: Cluster
     scenario: Scenario
     thresholds: Thresholds
+    words: bool = True
+    """Whether a look needs its words; where only the worst of many places is wanted, making them all is most of the work."""
 
 
 class Hit(Struct, frozen=True):

@@ -43,6 +43,8 @@ def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> Look
         return None
     # With several losers the one with the largest part of the pod is the app.
     container, before, after, change = max(losers, key=lambda part: (part[1].share or 0.0, part[0].name))
+    if not context.words:
+        return -(change or 0.0), "", ""
     gainers = [part for part in parts if (part[3] or 0.0) > 0]
     gains = " and ".join(
         f"{gainer.name} ({percent(_part(case, was, after=False) or 0)} -> {percent(_part(case, will, after=True) or 0)})"

@@ -36,10 +36,12 @@ def _each_cgroup(rule: Rule, judge: Judge, *, pods: bool) -> PodRule:
     return PodRule(rule, hits, _ALWAYS_LOW)
 
 
-def _crossing(_context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
+def _crossing(context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
     was, will = before.nominal_ratio, after.nominal_ratio
     if was is None or will is None or container is None or (was >= 1) == (will >= 1):
         return None
+    if not context.words:
+        return abs(will - was), "", ""
     seen = (
         f"Container {container.name} of {pod.namespace}/{pod.name}: {_file(before)} now, {_file(after)} after: {was:.2f} -> "
         f"{will:.2f} times the default for {_asked(pod, container, after)}. The "
@@ -63,12 +65,15 @@ def _file(cgroup: Cgroup) -> str:
     return f"cpu.shares {cgroup.shares}" if cgroup.version == "v1" else f"cpu.weight {cgroup.weight}"
 
 
-def _collision(_context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
+def _collision(context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
     # A lone container has no siblings: its weight decides nothing, the pod's does.
     alone = container is not None and sum(c.presence != "gone" for c in pod.containers) < 2
     milli = (container.request_milli or 0) if container else pod_request(pod, None)
     if after.weight != 1 or after.shares is None or milli == 0 or alone or pod.qos == "BestEffort":
         return None
+    badness = (0.0 if before.weight == 1 else 1.0) + after.shares / MIN_SHARES / 100
+    if not context.words:
+        return badness, "", ""
     what = (
         f"Container {container.name} of {pod.namespace}/{pod.name}" if container else f"Pod {pod.namespace}/{pod.name}"
     )
@@ -80,7 +85,7 @@ def _collision(_context: Context, pod: Pod, container: Container | None, before:
     remedy = f"Raise the request to {_SMALLEST_REQUEST_ABOVE_ONE}m, the least that gets weight 2, or more."
     if container:
         remedy += " A runtime with the quadratic formula tells them apart inside the pod."
-    return (0.0 if already else 1.0) + after.shares / MIN_SHARES / 100, seen, remedy
+    return badness, seen, remedy
 
 
 def _indivisible(context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
@@ -88,6 +93,9 @@ def _indivisible(context: Context, pod: Pod, container: Container | None, before
     weight = after.weight
     if container is None or not container.request_milli or weight is None or weight >= least:
         return None
+    badness = (0.0 if before.weight == weight else 1.0) + 1 / weight
+    if not context.words:
+        return badness, "", ""
     already = " It is so now, too." if before.weight == weight else ""
     seen = (
         f"Container {container.name} of {pod.namespace}/{pod.name} ({container.request_milli}m) has weight {weight} after "
@@ -97,7 +105,7 @@ def _indivisible(context: Context, pod: Pod, container: Container | None, before
     remedy = "Only if it creates child cgroups: raise its request" + (
         ", or use a runtime with the quadratic formula." if linear_made else "."
     )
-    return (0.0 if already else 1.0) + 1 / weight, seen, remedy
+    return badness, seen, remedy
 
 
 CROSSINGS = _each_cgroup(CROSSES_DEFAULT, _crossing, pods=False)

@@ -16,7 +16,7 @@ from kubectl_cgaudit.cgroups.weights import (
     milli_to_shares,
     quadratic,
 )
-from kubectl_cgaudit.judge.audit import ContainerAudit, WorkloadAudit
+from kubectl_cgaudit.judge.audit import WeightCount
 
 WIDTH, HEIGHT = 720, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 700.0, 14.0, 350.0
@@ -64,19 +64,18 @@ class Request(Struct, frozen=True):
     quadratic: int
 
 
-def curves(workloads: Iterable[WorkloadAudit]) -> Curves:
+def curves(counts: Iterable[WeightCount]) -> Curves:
     """The picture of the containers that have a weight now or after."""
     now: Counter[tuple[int, int]] = Counter()
     after: Counter[tuple[int, int]] = Counter()
-    for container in _containers(workloads):
-        shares = _shares(container)
-        if not _from_its_request(container, shares):
+    for each in counts:
+        shares = _shares(each)
+        if not _from_its_request(each, shares):
             continue
-        for case in container.cases:
-            if case.before.version == "v2" and case.before.value is not None:
-                now[shares, case.before.value] += 1
-            if case.after.version == "v2" and case.after.value is not None:
-                after[shares, case.after.value] += 1
+        if each.before_version == "v2" and each.before is not None:
+            now[shares, each.before] += each.containers
+        if each.after_version == "v2" and each.after is not None:
+            after[shares, each.after] += each.containers
     cpus = (("2m", 2), ("10m", 10), ("100m", 102), ("1 CPU", 1024), ("10", 10240), ("100", 102400))
     return Curves(
         across=tuple(Tick(_x(shares), label) for label, shares in cpus),
@@ -90,33 +89,24 @@ def curves(workloads: Iterable[WorkloadAudit]) -> Curves:
     )
 
 
-def requests(workloads: Iterable[WorkloadAudit]) -> list[Request]:
+def requests(counts: Iterable[WeightCount]) -> list[Request]:
     """How many containers ask for what, and what either formula makes of it; the most frequent first."""
     asked: Counter[tuple[int | None, int]] = Counter()
-    for container in _containers(workloads):
-        shares = _shares(container)
-        if _from_its_request(container, shares):
-            asked[_milli(container), shares] += 1
+    for each in counts:
+        if _from_its_request(each, _shares(each)):
+            asked[each.request_milli, _shares(each)] += each.containers
     ordered = sorted(asked.items(), key=lambda each: (-each[1], each[0][1]))
     return [Request(milli, shares, count, linear(shares), quadratic(shares)) for (milli, shares), count in ordered]
 
 
-def _containers(workloads: Iterable[WorkloadAudit]) -> Iterator[ContainerAudit]:
-    return (container for workload in workloads for pod in workload.pods for container in pod.containers)
+def _shares(count: WeightCount) -> int:
+    return milli_to_shares(count.request_milli or 0)
 
 
-def _milli(container: ContainerAudit) -> int | None:
-    return container.request_milli if container.request_milli is not None else container.limit_milli
-
-
-def _shares(container: ContainerAudit) -> int:
-    return milli_to_shares(_milli(container) or 0)
-
-
-def _from_its_request(container: ContainerAudit, shares: int) -> bool:
+def _from_its_request(count: WeightCount, shares: int) -> bool:
     """Whether its weights come from its own request; of pod-level resources the audit does not say how."""
-    weights = {case.before.value for case in container.cases if case.before.version == "v2"}
-    weights |= {case.after.value for case in container.cases if case.after.version == "v2"}
+    weights = {count.before} if count.before_version == "v2" else set()
+    weights |= {count.after} if count.after_version == "v2" else set()
     return weights <= {None, linear(shares), quadratic(shares)}
 
 
