@@ -156,7 +156,7 @@ def test_a_date_only_with_source_date_epoch(
     assert json.loads(capsys.readouterr().out)["generatedAt"] == "2026-11-21T00:39:20Z"
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
     assert run([*RECORDED_FLAGS, "-o", "json"]) == 2
-    assert capsys.readouterr().err == "error: SOURCE_DATE_EPOCH is 'soon', which is no time in seconds\n"
+    assert capsys.readouterr().err == "error: SOURCE_DATE_EPOCH is 'soon', which is neither a time in seconds nor the word now\n"
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "behind"])
@@ -510,7 +510,7 @@ def test_the_kubelets_answers_settle_the_recorded_cluster(capsys: pytest.Capture
     }
     assert run([*KUBELETS]) == 0
     assert (
-        "5 of 15 workloads lose CPU priority against system processes; worst is\nshop/checkout, -62% on worker-c."
+        "5 of 15 workloads lose CPU priority against system processes; worst is\nshop/checkout, -62% on worker-c ("
         in (capsys.readouterr().out)
     )
 

@@ -34,7 +34,7 @@ def value(found: Series, name: str, to: str = "v2+runtime", **labels: str) -> fl
 
 def test_the_recorded_cluster() -> None:
     found = series(RECORDED)
-    assert len(found) == 78
+    assert len(found) == 86
     assert value(found, "info", version=RECORDED.tool_version, schema_version=RECORDED.schema_version) == 1
     effects = ("stops", "loses", "unknown", "moves", "gains", "nominal", "none")
     assert [value(found, "workloads", effect=effect) for effect in effects] == [0, 5, 0, 2, 2, 3, 3]
@@ -78,14 +78,14 @@ def test_series_are_the_same_whatever_the_cluster_holds() -> None:
 def test_rules_that_are_none_of_ours_are_one() -> None:
     strange = tuple(replace(each, rule=f"X{index}") for index, each in enumerate(RECORDED.findings))
     found = series(replace(RECORDED, findings=strange))
-    assert len(found) == 82
+    assert len(found) == 90
     assert value(found, "findings", rule="other", severity="high") == 5
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_names(name: str) -> None:
     found = series(hand_made(name, complete=False))
-    assert len(found) == 78
+    assert len(found) == 86
     (to,) = {dict(labels)["to"] for _, labels in found}
     assert to.isprintable()
     if name.isprintable():

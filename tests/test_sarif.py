@@ -48,7 +48,7 @@ def test_the_recorded_cluster() -> None:
     )
     assert first == {
         "ruleId": "CGA201",
-        "ruleIndex": 4,
+        "ruleIndex": 5,
         "level": "error",
         "locations": [
             {
@@ -79,14 +79,15 @@ def test_every_rule_is_there_once_and_results_point_to_it() -> None:
     rules = found["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == [
         "CGA001",
+        "CGA002",
         *(f"CGA10{n}" for n in (1, 2, 3)),
         *(f"CGA20{n}" for n in range(1, 8)),
         "CGA301",
         "CGA302",
         "CGA401",
     ]
-    assert rules[2]["shortDescription"] == {"text": "Node state not known; evidence contradicts itself."}
-    assert rules[2]["helpUri"].endswith("/docs/findings/CGA102.md")
+    assert rules[3]["shortDescription"] == {"text": "Node state not known; evidence contradicts itself."}
+    assert rules[3]["helpUri"].endswith("/docs/findings/CGA102.md")
     for audit in (RECORDED, BLIND, HALF_READ):
         found = one_run(audit)
         for result in found["results"]:

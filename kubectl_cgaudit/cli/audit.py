@@ -1,14 +1,12 @@
 """The audit itself, and the group its sister commands hang on."""
 
-import os
-from datetime import datetime, timezone
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from kubectl_cgaudit import __version__
-from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli import options, output, policy
 from kubectl_cgaudit.cli.completion import complete_command
 from kubectl_cgaudit.cli.diff import diff_command
 from kubectl_cgaudit.cli.explain import convert_command, explain_command
@@ -22,8 +20,9 @@ from kubectl_cgaudit.cli.version import version_command
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.report.formats import FORMATS
 
-_INCOMPLETE = 3
-_FLAGS = {"outputs": "-o", "thresholds": "--threshold"}
+_FLAGS = {"outputs": "-o", "thresholds": "--threshold", "fail_on": "--fail-on", "policy": "--policy"} | {
+    "baseline": "--baseline"
+}
 _EPILOG = """\b
 Examples:
   kubectl cgaudit                                   the cluster you are connected to
@@ -32,7 +31,8 @@ Examples:
   kubectl cgaudit -o table -o html=audit.html -o markdown=audit.md
 
 \b
-Exit codes: 0 done, 1 could not do it, 2 wrong usage, 3 done but incomplete.
+Exit codes: 0 done, 1 could not do it, 2 wrong usage, 3 done but incomplete,
+4 findings at or above --fail-on, which wins over 3.
 Needs: list on nodes and pods."""
 
 
@@ -59,6 +59,7 @@ Needs: list on nodes and pods."""
     help="From where on a change is a finding: system-loss=10%, system-gain=10%, pod-move=5%, outweighed=10, "
     "outweighed-reserve=5, divisible=5.",
 )
+@policy.policy_options
 @click.version_option(__version__, "--version", message="kubectl cgaudit %(version)s")
 @click.pass_context
 def group(ctx: click.Context, /, to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], **flags: Any) -> int:
@@ -85,21 +86,17 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
 
     wanted = output.parse(outputs, FORMATS)
     chosen = options.source(flags)
-    target, limits, stamp = scenario.parse(to), judged.parse(thresholds), _stamp()
+    judging = policy.read(flags["policy"], flags["baseline"], flags["fail_on"])
+    target, limits, stamp = scenario.parse(to), judged.parse(judging.thresholds(thresholds)), _stamp()
     cluster, rules = read(chosen, measured=False)
-    result = audit(cluster, rules, target, limits, stamp)
+    result = policy.judged(audit(cluster, rules, target, limits, stamp), judging)
     output.deliver_audit(result, wanted)
-    return 0 if result.coverage.complete else _INCOMPLETE
+    return policy.exit_code(result, judging)
 
 
 def _stamp() -> str | None:
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    if not epoch:
-        return None
-    try:
-        return datetime.fromtimestamp(int(epoch), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (ValueError, OverflowError, OSError):
-        raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r}, which is no time in seconds") from None
+    when = policy.epoch()
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ") if when else None
 
 
 group.add_command(nodes_command)

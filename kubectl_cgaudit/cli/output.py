@@ -59,7 +59,7 @@ def deliver(texts: Sequence[tuple[Output, str]]) -> None:
 def deliver_audit(audit: Audit, outputs: Sequence[Output]) -> None:
     """Write an audit in all formats that are wanted, its pods made once for all of them.
 
-    Raises CgauditError when a file cannot be written; then none of them is.
+    Raises CgauditError when one cannot be written. No file is there in part.
     """
     with contextlib.ExitStack() as opened:
         sinks = [opened.enter_context(_sink(output)) for output in outputs]
@@ -106,6 +106,10 @@ def show(text: str) -> None:
     except BrokenPipeError:
         # click itself would exit with 1.
         raise PipeClosedError from None
+    except OSError as error:
+        sys.stdout = None
+        why = error.strerror or error
+        raise CgauditError(f"standard output cannot be written: {why}; write to a file with -o FORMAT=FILE") from None
 
 
 def screen(output: Output) -> Screen:

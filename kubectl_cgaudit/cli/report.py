@@ -3,9 +3,8 @@
 import click
 
 from kubectl_cgaudit.cli import output
+from kubectl_cgaudit.cli import policy as policies
 from kubectl_cgaudit.report.formats import FORMATS
-
-_INCOMPLETE = 3
 
 
 @click.command("report")
@@ -18,18 +17,21 @@ _INCOMPLETE = 3
     metavar="FORMAT[=FILE]",
     help=f"{', '.join(FORMATS)}; repeat with =FILE to write several in one run. [default: table]",
 )
-def report_command(file: str, outputs: tuple[str, ...]) -> int:
+@policies.policy_options
+def report_command(file: str, outputs: tuple[str, ...], policy: str | None, baseline: str | None, fail_on: str) -> int:
     """Write a saved JSON audit in any format, byte for byte as the first run would have written it.
 
     \b
     Example: kubectl cgaudit report audit.json.gz -o html=audit.html -o markdown=ticket.md
 
-    FILE is what -o json wrote, gzip or not; - is standard input. An incomplete audit exits with 3 again.
+    FILE is what -o json wrote, gzip or not; - is standard input. An incomplete audit exits with 3 again. A policy and a
+    baseline are part of the audit they were given for; where it has none, they may be given here.
     """
     from kubectl_cgaudit.collect.input import name_of, read_bytes
     from kubectl_cgaudit.judge.saved import REMEDY, load
 
     wanted = output.parse(outputs, FORMATS)
-    audit = load(read_bytes(file, REMEDY), name_of(file))
+    judging = policies.read(policy, baseline, fail_on)
+    audit = policies.again(load(read_bytes(file, REMEDY), name_of(file)), judging, name_of(file))
     output.deliver_audit(audit, wanted)
-    return 0 if audit.coverage.complete else _INCOMPLETE
+    return policies.exit_code(audit, judging)

@@ -43,9 +43,13 @@ def _complete_proxy(configuration: Any) -> None:
     """Scheme and password of the proxy's URL, which urllib3 does not take from there."""
     if not configuration.proxy:
         return
+    configuration.proxy = str(configuration.proxy)
     if "://" not in configuration.proxy:
         configuration.proxy = f"http://{configuration.proxy}"
-    login, at, _ = urlsplit(configuration.proxy).netloc.rpartition("@")
+    try:
+        login, at, _ = urlsplit(configuration.proxy).netloc.rpartition("@")
+    except ValueError as error:
+        raise ClusterError(f"the proxy cannot be used: {_said(error)}; correct proxy-url or HTTPS_PROXY") from None
     if at:
         make_headers = importlib.import_module("urllib3").make_headers
         configuration.proxy_headers = make_headers(proxy_basic_auth=unquote(login))

@@ -73,7 +73,7 @@ def _with_missing(cluster: Cluster) -> Cluster:
 
 def _documents(data: bytes, source: str) -> Iterator[tuple[bytes, _Object]]:
     """The JSON documents of a file; several may follow one another, as `cat a.json b.json` writes them."""
-    while data.strip():
+    while data and not data.isspace():
         document, data = data, b""
         try:
             whole = msgspec.json.decode(document, type=_Object)

@@ -29,7 +29,7 @@ def read_bytes(path: str, remedy: str) -> bytes:
     except (EOFError, zlib.error):
         raise InputError(f"{source} is a damaged gzip file; {remedy}") from None
     data = data.removeprefix(b"\xef\xbb\xbf")
-    if not data.strip():
+    if not data or data.isspace():
         raise InputError(f"{source} is empty; {remedy}")
     return data
 

@@ -32,6 +32,7 @@ _RESOLVE_SECONDS = 3.0
 _ALL_ADDRESSES_SECONDS = 6.0
 _LARGEST = 1 << 30
 _AFTER_SILENCE = 2
+_CORRECT = "correct its user entry"
 _LOG_IN = "log in again, or see what kubectl auth whoami says"
 
 
@@ -258,8 +259,10 @@ def connect_seconds(url: str, shown: str) -> float:
 
 def _impersonation(connection: Connection, user: Fields) -> list[tuple[str, str]]:
     name = connection.as_user or user.get("as")
-    groups = connection.as_groups or user.get("as-groups") or ()
+    groups = connection.as_groups or _texts("as-groups", user.get("as-groups"))
     extra = user.get("as-user-extra") or {}
+    if not isinstance(extra, dict):
+        raise ClusterError(f"as-user-extra in the kubeconfig is no mapping of lists; {_CORRECT}")
     if not name:
         if groups or extra or user.get("as-uid"):
             raise UsageError("a group cannot be impersonated without a user; add --as USER")
@@ -270,5 +273,12 @@ def _impersonation(connection: Connection, user: Fields) -> list[tuple[str, str]
         headers.append(("Impersonate-Uid", str(user["as-uid"])))
     for key, values in extra.items():
         field = "Impersonate-Extra-" + quote(str(key), safe="!#$&'*+^`|")
-        headers += [(field, str(value)) for value in values]
+        headers += [(field, value) for value in _texts("as-user-extra", values)]
     return headers
+
+
+def _texts(field: str, value: object) -> list[str]:
+    """A list of texts; a text alone would be taken for a list of its letters."""
+    if value is not None and not isinstance(value, list):
+        raise ClusterError(f"{field} in the kubeconfig is no list; {_CORRECT}")
+    return [str(each) for each in value or ()]

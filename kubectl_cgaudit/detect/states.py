@@ -9,15 +9,14 @@
   root: {docker: 100}        # other top-level cgroups that want CPU
 """
 
-import difflib
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import yaml
 from msgspec import Struct, structs
 
+from kubectl_cgaudit import settings
 from kubectl_cgaudit.cgroups.paths import Driver
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, MIN_WEIGHT, Formula
@@ -29,20 +28,6 @@ from kubectl_cgaudit.errors import UsageError
 
 _KEYS = ("match", "cgroup", "driver", "kubelet", "system_slice", "runtimes", "root")
 _MATCH_KEYS = ("name", "labels")
-
-
-class _Loader(yaml.BaseLoader):
-    """Scalars stay text, as YAML would read the versions 1.30 and 1.3 as one number; a key may stand once only."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise yaml.MarkedYAMLError(problem="a key must be a single word", problem_mark=key.start_mark)
-            if key.value in seen:
-                raise yaml.MarkedYAMLError(problem=f"the key {key.value} stands twice", problem_mark=key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep=deep)
 
 
 class Rule(Struct, frozen=True):
@@ -68,58 +53,46 @@ class Rule(Struct, frozen=True):
 
 def load(path: str) -> tuple[Rule, ...]:
     """Read a states file. Raises UsageError that names the rule and what is wrong with it."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a text file"
-        raise UsageError(f"the states file {path} cannot be read: {reason}; check the path") from None
-    return parse(text, Path(path).name)
+    return parse(settings.read(path, "states file"), Path(path).name)
 
 
 def parse(text: str, source: str) -> tuple[Rule, ...]:
     """Read the text of a states file; `source` names it in messages."""
-    try:
-        rules = yaml.load(text, Loader=_Loader)  # noqa: S506
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" at line {mark.line + 1}" if mark else ""
-        raise UsageError(
-            f"{source} is not valid YAML{where}: {getattr(error, 'problem', None) or 'unreadable'}"
-        ) from None
+    rules = settings.loaded(text, source)
     if not isinstance(rules, list) or not rules:
         raise UsageError(f"{source} must be a list of rules, such as: - {{match: {{name: worker-*}}, cgroup: v2}}")
     return tuple(_rule(rule, f"{source} rule {number}") for number, rule in enumerate(rules, start=1))
 
 
 def _rule(rule: object, where: str) -> Rule:
-    said = _mapping(rule, where, _KEYS)
-    match = _mapping(said.get("match", {}), f"{where}: match", _MATCH_KEYS)
+    said = settings.mapping(rule, where, _KEYS)
+    match = settings.mapping(said.get("match", {}), f"{where}: match", _MATCH_KEYS)
     if "match" in said and not match:
         raise UsageError(f"{where}: match is empty; give it a name or labels, or leave it out to match every node")
     if len(said) == ("match" in said):
         raise UsageError(f"{where} says nothing of its nodes; add one of {', '.join(_KEYS[1:])}")
-    labels = _texts(match.get("labels", {}), f"{where}: match: labels")
-    cgroup = _one_of(said, "cgroup", ("v1", "v2"), where)
+    labels = settings.texts(match.get("labels", {}), f"{where}: match: labels")
+    cgroup = settings.one_of(said, "cgroup", ("v1", "v2"), where)
     formula, version = _kubelet(said, where)
     return Rule(
         where=where,
-        name=_text(match["name"], f"{where}: match: name") if "name" in match else None,
+        name=settings.text(match["name"], f"{where}: match: name") if "name" in match else None,
         labels=tuple(sorted(labels.items())),
         cgroup="v1" if cgroup == "v1" else "v2" if cgroup else None,
-        driver=_driver(_one_of(said, "driver", ("systemd", "cgroupfs"), where)),
+        driver=_driver(settings.one_of(said, "driver", ("systemd", "cgroupfs"), where)),
         kubelet_formula=formula,
         kubelet_version=version,
         system_slice=_number(said["system_slice"], f"{where}: system_slice") if "system_slice" in said else None,
         root=tuple(
             sorted(
                 (_root_name(name, where), _number(value, f"{where}: root: {name}"))
-                for name, value in _texts(said.get("root", {}), f"{where}: root").items()
+                for name, value in settings.texts(said.get("root", {}), f"{where}: root").items()
             )
         ),
         runtimes=tuple(
             sorted(
                 (handler, _at(f"{where}: runtimes: {handler}", runtime.parse, value))
-                for handler, value in _texts(said.get("runtimes", {}), f"{where}: runtimes").items()
+                for handler, value in settings.texts(said.get("runtimes", {}), f"{where}: runtimes").items()
             )
         ),
     )
@@ -132,7 +105,7 @@ def _driver(text: str | None) -> Driver | None:
 def _kubelet(said: Mapping[str, Any], where: str) -> tuple[Formula | None, KubeletVersion | None]:
     formula: Formula | None = None
     version: KubeletVersion | None = None
-    for word in _text(said.get("kubelet", ""), f"{where}: kubelet").split():
+    for word in settings.text(said.get("kubelet", ""), f"{where}: kubelet").split():
         if word in ("linear", "quadratic"):
             formula = "linear" if word == "linear" else "quadratic"
         elif not (version := KubeletVersion.parse(word)):
@@ -151,40 +124,8 @@ def _root_name(name: str, where: str) -> str:
     return stripped
 
 
-def _mapping(value: object, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise UsageError(f"{where} must hold {', '.join(keys)}, not {_shown(value)}")
-    for key in value:
-        if key not in keys:
-            near = difflib.get_close_matches(str(key), keys, n=1)
-            hint = f"; did you mean {near[0]}?" if near else f"; it may hold {', '.join(keys)}"
-            raise UsageError(f"{where}: there is no key {_shown(key)}{hint}")
-    return value
-
-
-def _texts(value: object, where: str) -> dict[str, str]:
-    if not isinstance(value, dict):
-        raise UsageError(f"{where} must be a mapping of names to values, not {_shown(value)}")
-    return {str(key): _text(entry, f"{where}: {key}") for key, entry in value.items()}
-
-
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise UsageError(f"{where} must be a single value, not {_shown(value)}")
-    return value
-
-
-def _one_of(said: Mapping[str, Any], key: str, choices: tuple[str, ...], where: str) -> str | None:
-    if key not in said:
-        return None
-    value = _text(said[key], f"{where}: {key}")
-    if value not in choices:
-        raise UsageError(f"{where}: {key}: {value!r} is not one of {', '.join(choices)}")
-    return value
-
-
 def _number(value: object, where: str) -> int:
-    text = _text(value, where)
+    text = settings.text(value, where)
     if not (text.isascii() and text.isdigit() and len(text) <= 6 and MIN_WEIGHT <= int(text) <= MAX_SHARES):
         raise UsageError(
             f"{where}: {text!r} is neither shares ({MIN_SHARES}..{MAX_SHARES}, cgroup v1) "
@@ -198,11 +139,6 @@ def _at(where: str, read: Callable[[str], Runtime], text: str) -> Runtime:
         return read(text)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def apply(rules: tuple[Rule, ...], node: Node, state: State) -> State:

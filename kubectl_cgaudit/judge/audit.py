@@ -234,7 +234,6 @@ class Finding(_Record, frozen=True):
     why: str
     remedy: str
 
-
     @property
     def order(self) -> tuple[int, str, bool]:
         """To sort by: worst severity first; inside a rule what is sure comes first."""

@@ -46,6 +46,7 @@ def audit(
     coverage = cover(cluster, tuple(_unmatched(cluster, comparisons, rules, scenario)))
     context = Context(cluster, scenario, thresholds)
     judged = Judged(context, comparisons, _POD_RULES)
+    sure_losses = judged.sure_losses()
     workloads = judged.workloads()
     findings = tuple(sorted(_findings(context, comparisons, coverage, judged), key=_order))
     return Audit(
@@ -55,7 +56,7 @@ def audit(
         scenario=ScenarioRecord(
             scenario.to, scenario.describe(), _numbers(thresholds), tuple(_assumptions(comparisons))
         ),
-        verdict=conclude(workloads, findings, coverage, thresholds, judged.sure_losses()),
+        verdict=conclude(workloads, findings, coverage, thresholds, sure_losses),
         coverage=coverage,
         nodes=tuple(nodes.judge(comparison, cluster) for comparison in comparisons),
         workloads=workloads,
@@ -112,6 +113,7 @@ def _assumptions(comparisons: tuple[Comparison, ...]) -> Iterator[str]:
         yield "system.slice has its default (1024 shares on v1, weight 100 on v2) where the states file does not say otherwise."
     if any(not comparison.state.root for comparison in comparisons):
         yield "Beside kubepods only system.slice wants CPU at the root, where the states file names no other cgroup."
+    yield "CPU limits do not cap the shares: a container may be held below its share by its own limit."
     yield "Pause containers never want CPU; every other container of an active pod does."
     drivers = [comparison.state.basis_of("driver").source for comparison in comparisons]
     if any(source.startswith("default") for source in drivers):

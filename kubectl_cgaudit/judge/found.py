@@ -68,7 +68,8 @@ class FoundInPods:
         hits = rule.hits(self._context, worst.comparison, placed, cases)
         hit = next(hit for hit in hits if hit.where == worst.rank[2])
         others = worst.count - 1
-        more = f" The same holds for {others} more of this workload." if others else ""
+        are = "is" if others == 1 else "are"
+        more = f" {others} more of this workload {are} found by this rule." if others else ""
         namespace, owner = key
         subject = Subject("workload", owner.name, namespace, owner.kind)
         return rule.rule.finding(rule.severity(hit.badness), subject, hit.when, hit.seen + more, hit.remedy)

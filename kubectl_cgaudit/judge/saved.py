@@ -30,7 +30,7 @@ def decode(data: bytes, source: str, type_: type[T]) -> T:
         version = msgspec.json.decode(data, type=_Version).schema_version
     except msgspec.ValidationError:
         version = None
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{source} is not valid JSON: {error}; {REMEDY}") from None
     if version is None:
         raise InputError(f"{source} holds no audit (it has no schemaVersion); {REMEDY}")
@@ -40,7 +40,7 @@ def decode(data: bytes, source: str, type_: type[T]) -> T:
         )
     try:
         return msgspec.json.decode(data, type=type_)
-    except msgspec.ValidationError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{source} is a damaged audit: {error}; {REMEDY}") from None
 
 
@@ -49,6 +49,8 @@ def _problems(audit: Audit) -> Iterator[str]:
     for node in audit.nodes:
         if not node.cases:
             yield f"node {node.name} has no cases"
+        if any(set(case.before.runtimes) != set(case.after.runtimes) for case in node.cases):
+            yield f"node {node.name} has other handlers before than after"
         if missing := {"cgroup", "system_slice"} - set(node.known):
             yield f"of node {node.name} it does not say {min(missing)}"
     cases = {node.name: len(node.cases) for node in audit.nodes}

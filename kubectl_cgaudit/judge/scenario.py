@@ -48,7 +48,7 @@ class Scenario(Struct, frozen=True):
 
 def parse(to: str) -> Scenario:
     """Read `--to`. Raises UsageError for anything that is neither a target nor a states file."""
-    if Path(to).is_file():
+    if _is_file(to):
         return _from_file(to)
     plain = to.replace(" ", "")
     if not plain:
@@ -75,6 +75,13 @@ def parse(to: str) -> Scenario:
             hint = "; containerd's version does not decide the formula, runc's does" if name == "containerd" else ""
             raise UsageError(f"--to: {word!r} is not a target; write {_FORMS}{hint}")
     return Scenario(to, v2, new_runtime, tuple(targets[name] for name in sorted(targets)), kubelet, ())
+
+
+def _is_file(to: str) -> bool:
+    try:
+        return Path(to).is_file()
+    except (OSError, ValueError):  # A text that no file name can be.
+        return False
 
 
 def _target(word: str) -> Runtime:

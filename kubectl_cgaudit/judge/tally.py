@@ -24,6 +24,10 @@ Place = tuple[float, str, str, str, float, float]
 """A change of a pod: how much, pod, case, node, before, after. The first three decide between two."""
 
 
+SureLoss = tuple[float, str, float, float]
+"""A loss against the system that holds in every case: how much, on which node, share of the node before and after."""
+
+
 class Tally:
     """A workload's pods so far."""
 
@@ -49,8 +53,8 @@ class Tally:
         self.share: Place | None = None
         self.worst: Place | None = None
         self.best: Place | None = None
-        self.sure_loss = (0.0, "")
-        """The greatest loss against the system that holds in every case, with its node."""
+        self.sure_loss: SureLoss = (0.0, "", 0.0, 0.0)
+        """The greatest loss against the system that holds in every case."""
         self.kinds: dict[tuple[int, int], tuple[Kind, Pod, str]] = {}
         """Each kind of pod and its containers, with the first pod by name and its node."""
 
@@ -79,7 +83,9 @@ class Tally:
             if self.share is None or (-abs(place[0]), place[:3]) < (-abs(self.share[0]), self.share[:3]):
                 self.share = place
         if system:
-            self.sure_loss = min(self.sure_loss, (max(place[4] and place[5] / place[4] - 1 for place in system), node))
+            least = max(system)
+            share = next((place for place in shares if place[2] == least[2]), least)
+            self.sure_loss = min(self.sure_loss, (least[0], node, share[4], share[5]))
         # Pods of one kind may call their containers differently.
         own = kind.number, id(pod.containers)
         known = self.kinds.get(own)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from kubectl_cgaudit.judge.audit import EFFECTS, SEVERITIES, Coverage, Effect, Finding, Verdict, WorkloadAudit
 from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.rules.catalogue import UNKNOWN_STATE, V1_NODE, WILL_NOT_START
+from kubectl_cgaudit.judge.rules.context import percent
+from kubectl_cgaudit.judge.tally import SureLoss
 from kubectl_cgaudit.judge.thresholds import Thresholds
 
 _MOST_STEPS = 5
@@ -16,7 +18,7 @@ def conclude(
     findings: Sequence[Finding],
     coverage: Coverage,
     thresholds: Thresholds,
-    sure_losses: Mapping[Key, tuple[float, str]],
+    sure_losses: Mapping[Key, SureLoss],
 ) -> Verdict:
     """The verdict. What only may happen is counted apart from what does; what is open is never a pass.
 
@@ -32,7 +34,7 @@ def conclude(
     ]
     said = [part for part in parts if part] or [_calm(workloads, findings, effects, thresholds)]
     return Verdict(
-        sentence=" ".join([*said, *_caveats(coverage)]),
+        sentence=" ".join([*_incomplete(coverage, found=any(parts)), *said, *_caveats(coverage, found=any(parts))]),
         workloads={effect: effects[effect] for effect in EFFECTS},
         findings={severity: severities[severity] for severity in SEVERITIES},
         next_steps=steps(findings),
@@ -55,15 +57,15 @@ def _stopping(findings: Sequence[Finding]) -> str:
     return " ".join(parts)
 
 
-def _losing(workloads: int, sure_losses: Mapping[Key, tuple[float, str]]) -> str:
+def _losing(workloads: int, sure_losses: Mapping[Key, SureLoss]) -> str:
     if not sure_losses:
         return ""
-    losses = [(loss, f"{namespace}/{owner.name}", node) for (namespace, owner), (loss, node) in sure_losses.items()]
-    loss, title, node = min(losses)
+    losses = [(loss, f"{namespace}/{owner.name}") for (namespace, owner), loss in sure_losses.items()]
+    (loss, node, before, after), title = min(losses)
     verb = "loses" if len(losses) == 1 else "lose"
     return (
         f"{len(losses)} of {_count(workloads, 'workload', 'workloads')} {verb} CPU priority against system processes; "
-        f"worst is {title}, {loss:.0%} on {node}."
+        f"worst is {title}, {loss:.0%} on {node} ({percent(before)} -> {percent(after)} of the CPU when that node is full)."
     )
 
 
@@ -74,7 +76,7 @@ def _moving(workloads: Sequence[WorkloadAudit]) -> str:
     worst = min(moving, key=lambda workload: workload.inside_pod.change if workload.inside_pod else 0.0)
     change = worst.inside_pod
     both = sum("loses" in workload.effects for workload in moving)
-    among = f" ({both} of them counted above)" if both else ""
+    among = f" ({both} of which also lose)" if both else ""
     up_to = "up to " if worst.possibilities > 1 else ""
     detail = ""
     if change:
@@ -135,9 +137,16 @@ def _calm(
     )
 
 
-def _caveats(coverage: Coverage) -> list[str]:
+def _incomplete(coverage: Coverage, *, found: bool) -> list[str]:
+    """Before anything that sounds like a pass."""
+    if coverage.complete or found:
+        return []
+    return ["INCOMPLETE, so this is no pass: what could not be read is listed under coverage. Of what was read:"]
+
+
+def _caveats(coverage: Coverage, *, found: bool) -> list[str]:
     parts = []
-    if not coverage.complete:
+    if not coverage.complete and found:
         parts.append("The audit is incomplete: what could not be read is listed under coverage.")
     if coverage.unmatched:
         parts.append(f"Check what was said: {'; '.join(coverage.unmatched)}.")

@@ -12,7 +12,7 @@ from kubectl_cgaudit.judge.key import Key, key
 from kubectl_cgaudit.judge.kinds import Kind, Kinds
 from kubectl_cgaudit.judge.pods import DIGITS, Pods, by_share, effects, relative, rounded
 from kubectl_cgaudit.judge.rules.context import Context, PodRule
-from kubectl_cgaudit.judge.tally import Place, Tally
+from kubectl_cgaudit.judge.tally import Place, SureLoss, Tally
 from kubectl_cgaudit.predict.tree import PodTrees
 
 
@@ -103,8 +103,8 @@ class Judged:
         """Those of the rules over pods."""
         return self._found.findings()
 
-    def sure_losses(self) -> dict[Key, tuple[float, str]]:
-        """Of each workload that loses, the greatest loss that holds in every case, and the node of that pod."""
+    def sure_losses(self) -> dict[Key, SureLoss]:
+        """Of each workload that loses, the greatest loss that holds in every case."""
         return {own: tally.sure_loss for own, tally in self._tallies.items() if "loses" in tally.effects}
 
     def weights(self) -> tuple[WeightCount, ...]:

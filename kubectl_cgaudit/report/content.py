@@ -220,7 +220,12 @@ def _of_moment(case: NodeCase, key: str) -> str:
 
 def sureness(nodes: Iterable[NodeAudit]) -> list[tuple[str, tuple[int, ...]]]:
     """On how many nodes each thing is known how surely; of several runtimes the least sure one counts."""
-    asked = {"cgroup version": "cgroup", "formula of the runtimes": "runtime:", "kubelet's formula": "kubelet"}
+    asked = {
+        "cgroup version": "cgroup",
+        "formula of the runtimes": "runtime:",
+        "kubelet's formula": "kubelet",
+        "weight of system.slice": "system_slice",
+    }
     rows = []
     for what, prefix in asked.items():
         found = [

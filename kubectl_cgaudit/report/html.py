@@ -24,7 +24,7 @@ _TILES: dict[Effect, tuple[str, str]] = {
     "stops": ("✖", "do not run after the move"),
     "loses": ("▼", "lose against system processes"),
     "unknown": ("?", "cannot be said"),
-    "moves": ("⇄", "CPU moves inside the pod"),
+    "moves": ("⇄", "CPU moves inside the pod, nothing worse"),
     "gains": ("▲", "gain against system processes"),
     "nominal": ("#", "only the number changes"),
     "none": ("=", "nothing changes"),

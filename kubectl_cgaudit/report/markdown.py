@@ -16,6 +16,7 @@ from kubectl_cgaudit.report.links import finding_page
 from kubectl_cgaudit.report.markdown_coverage import coverage, incomplete
 from kubectl_cgaudit.report.markdown_tables import appendix, inside_pods, nodes, workloads
 from kubectl_cgaudit.report.markdown_text import CUT, Live, Page, bold, bullets, folded, left_out, paragraphs
+from kubectl_cgaudit.report.terms import TERMS
 from kubectl_cgaudit.report.words import counted
 
 MOST = 60_000
@@ -91,7 +92,7 @@ def _sureness(page: Page, audit: Audit, sureness: Sequence[tuple[str, tuple[int,
     table = page.table(headers, [(what, *map(str, amounts)) for what, amounts in sureness])
     open_ = audit.verdict.workloads.get("unknown", 0)
     lead = f"**For {counted(open_, 'workload')} the effect cannot be said.**"
-    return paragraphs([f"{lead} That {content.UNKNOWN_NOTE}" if open_ else "", table])
+    return paragraphs([f"{lead} That {content.UNKNOWN_NOTE}" if open_ else "", table, TERMS["how sure"]])
 
 
 def _findings(page: Page, rules: Sequence[content.RuleGroup]) -> str:

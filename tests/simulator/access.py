@@ -27,7 +27,8 @@ class Credentials:
         with self._lock:
             if not self._name:
                 return True
-            if header != f"Bearer {self.token}":
+            scheme, _, sent = header.partition(" ")
+            if scheme.lower() != "bearer" or sent != self.token:
                 return False
             if self._uses and not self._left:
                 self._replace()

@@ -33,7 +33,7 @@ MOVES = PodRule(MOVES_INSIDE, _moves, steps((0.3, "high"), (0.1, "medium")))
 
 
 def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> Look:
-    pod, used = placed
+    pod, _ = placed
     parts = [
         (container, before, after, relative(_part(case, before, after=False), _part(case, after, after=True)))
         for (container, before), (_, after) in zip(case.before.containers, case.after.containers, strict=True)
@@ -56,9 +56,7 @@ def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> Look
         f"{percent(_part(case, after, after=True) or 0)} after ({percent(change or 0)}); what it loses goes to {gains}. "
         f"Weights: {_weights(case)}."
     )
-    then = case.case.then
-    formula = then.runtime(used).formula
-    return -(change or 0.0), seen, _remedy(formula, then, pod, container, before, [part[:3] for part in gainers])
+    return -(change or 0.0), seen, _remedy(case, placed, container, before, [part[:3] for part in gainers])
 
 
 def _part(case: PodCase, cgroup: Cgroup, *, after: bool) -> float | None:
@@ -73,7 +71,10 @@ def _weights(case: PodCase) -> str:
     )
 
 
-def _remedy(formula: str, then: Setup, pod: Pod, loser: Container, before: Cgroup, gainers: list[_Part]) -> str:
+def _remedy(case: PodCase, placed: PlacedPod, loser: Container, before: Cgroup, gainers: list[_Part]) -> str:
+    pod, used = placed
+    now, then = case.case.now, case.case.then
+    formula = then.runtime(used).formula
     priced = [part for part in gainers if part[0].request_milli and part[1].value]
     if formula == "none" or not (before.value and loser.request_milli) or len(priced) != len(gainers):
         return (
@@ -90,19 +91,22 @@ def _remedy(formula: str, then: Setup, pod: Pod, loser: Container, before: Cgrou
     names = [part[0].name for part in priced]
     lowered = [f"{name} {old}m -> {new}m" for name, old, new in zip(names, olds, theirs, strict=True)]
     was = " : ".join(str(value) for value in (before.value, *(cgroup.value for _, cgroup, _ in priced)))
-    shift = f"{loser.name} {loser.request_milli}m -> {mine}m, {', '.join(lowered)}; weights {_row(mine, theirs, curve)}"
+    order = " : ".join([loser.name, *names])
+    shift = f"{loser.name} {loser.request_milli}m -> {mine}m, {', '.join(lowered)}; weights {order} = {_row(mine, theirs, curve)}"
     pods = _PodRequest(pod, then)
     shift_to = pods.after({loser.name: mine, **dict(zip(names, theirs, strict=True))})
     raise_to = pods.after({loser.name: raised})
+    # The runtime of now would split by the new requests with the old formula.
+    late = " Not before the new runtime creates the containers." if now.runtime(used).formula != formula else ""
     limits = " Their limits go with them, as the pod is Guaranteed." if pod.qos == "Guaranteed" else ""
     if raised > loser.request_milli and raise_to == pods.now:
         # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
         return (
             f"Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays "
-            f"{pods.now}m: {loser.name} {loser.request_milli}m -> {raised}m; weights {_row(raised, olds, curve)}, against {was} "
-            f"now.{limits}"
+            f"{pods.now}m: {loser.name} {loser.request_milli}m -> {raised}m; weights {order} = {_row(raised, olds, curve)}, "
+            f"against {was} now.{limits}{late}"
         )
-    alone = f" Raising {loser.name} alone takes {raised}m, {raise_to - pods.now}m more a pod to schedule."
+    alone = f" Raising {loser.name} alone takes {raised}m, {raise_to - pods.now}m more a pod to schedule.{late}"
     if shift_to == pods.now:
         free = "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight"
         return f"{free}: {shift}, as {was} now.{limits}{alone}"
@@ -152,9 +156,9 @@ def shifted(loser: int, gainers: Sequence[int], ratios: Sequence[float], formula
 
 
 def raised_alone(loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula) -> int:
-    """The loser's request that restores the wanted ratio to every gainer without touching theirs."""
-    wanted = [_weight(old, formula) / part for old, part in zip(gainers, ratios, strict=True)]
-    return max(loser, *(request_for(weight, formula) for weight in wanted))
+    """The loser's request that gives it back its part beside the gainers, without touching theirs."""
+    wanted = sum(_weight(old, formula) for old in gainers) / sum(ratios)
+    return max(loser, request_for(wanted, formula))
 
 
 def _weight(milli: int, formula: Formula) -> int:

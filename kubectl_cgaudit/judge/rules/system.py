@@ -71,12 +71,15 @@ def keep_ratio(node: Node, case: Case, now: float) -> str:
     """The system.slice weight that keeps the ratio of now, and the ways to set it."""
     kubepods = case.after.kubepods.value or 1
     weight = max(1, min(MAX_WEIGHT, round(kubepods / now)))
+    # On v1 systemd would turn the weight into shares of another scale, and move the ratio the other way.
+    moves = case.now.cgroup == "v1" and case.then.cgroup == "v2"
+    start = f"Once {node.name} is on cgroup v2, not before, keep" if moves else f"On {node.name} keep"
     advice = (
-        f"To keep the ratio of now on {node.name}, give system.slice weight {weight} (pods : system "
-        f"{ratio(kubepods / weight)} : 1): `systemctl set-property system.slice CPUWeight={weight}`"
+        f"{start} the ratio of now: give system.slice weight {weight} (pods : system {ratio(kubepods / weight)} : 1) with "
+        f"`systemctl set-property system.slice CPUWeight={weight}`, which lasts and `systemctl revert system.slice` undoes"
     )
     reserve = _reserve_for(node, case, now * _NEAR)
-    return f"{advice}{f', or {reserve}' if reserve else ''}."
+    return f"{advice}{f'; or {reserve}' if reserve else ''}."
 
 
 def _reserve_for(node: Node, case: Case, wanted: float) -> str | None:
@@ -94,8 +97,8 @@ def _reserve_for(node: Node, case: Case, wanted: float) -> str | None:
             modern = version is None or version >= COMPRESSIBLE_FROM
             key = "system-reserved-compressible" if modern else "system-reserved"
             return (
-                f"enforce {key} on system.slice with {milli}m CPU (weight {system}, allocatable {left}m, pods : system "
-                f"{ratio(kubepods / system)} : 1)"
+                f"enforce {key} on system.slice with {milli}m CPU (weight {system}, pods : system "
+                f"{ratio(kubepods / system)} : 1; leaves {left}m to schedule, {node.allocatable_milli - left}m less than now)"
             )
     return None
 

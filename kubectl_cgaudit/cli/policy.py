@@ -1,0 +1,148 @@
+"""The flags that judge an audit's findings: `--policy`, `--baseline`, `--fail-on`."""
+
+import os
+from collections.abc import Callable
+from datetime import date, datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from msgspec import Struct
+
+from kubectl_cgaudit.errors import UsageError
+from kubectl_cgaudit.judge.audit import SEVERITIES, Audit, Severity
+
+if TYPE_CHECKING:
+    from kubectl_cgaudit.judge.baseline import Baseline
+    from kubectl_cgaudit.judge.policy.types import Policy
+
+INCOMPLETE, FOUND = 3, 4
+F = TypeVar("F", bound=Callable[..., Any])
+_LEVELS = ("none", *reversed(SEVERITIES))
+_FLAGS = (
+    click.option(
+        "--policy",
+        metavar="FILE",
+        type=click.Path(),
+        help="Thresholds, severities and exceptions that were agreed on: YAML (see docs/policy.md).",
+    ),
+    click.option(
+        "--baseline",
+        metavar="FILE",
+        type=click.Path(),
+        help="Count only what is new against this audit, which -o json wrote.",
+    ),
+    click.option(
+        "--fail-on",
+        type=click.Choice(_LEVELS),
+        default="none",
+        show_default=True,
+        help="Exit with 4 if a finding of this severity or worse is left; what only may hold counts too.",
+    ),
+)
+
+
+class Judging(Struct, frozen=True):
+    """What the flags ask for."""
+
+    fail_on: Severity | None
+    policy: "Policy | None"
+    baseline: "Baseline | None"
+
+    def thresholds(self, flags: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the policy and those of --threshold, which win."""
+        return (*(self.policy.thresholds if self.policy else ()), *flags)
+
+
+def policy_options(command: F) -> F:
+    """The flags; the command gets them as `policy`, `baseline` and `fail_on`."""
+    for option in reversed(_FLAGS):
+        command = option(command)
+    return command
+
+
+def read(policy: str | None, baseline: str | None, fail_on: str) -> Judging:
+    """Read the files, before a cluster is asked. Raises UsageError and InputError."""
+    from kubectl_cgaudit.collect.input import read_bytes
+    from kubectl_cgaudit.judge import baseline as baselines
+    from kubectl_cgaudit.judge.policy.read import load
+    from kubectl_cgaudit.judge.saved import REMEDY
+
+    for flag, path in (("--policy", policy), ("--baseline", baseline)):
+        if path == "-":
+            raise UsageError(f"{flag} - would share standard input; give the path of a file")
+    return Judging(
+        next((severity for severity in SEVERITIES if severity == fail_on), None),
+        load(policy) if policy else None,
+        baselines.load(read_bytes(baseline, REMEDY), Path(baseline).name) if baseline else None,
+    )
+
+
+def judged(audit: Audit, judging: Judging) -> Audit:
+    """The audit under the policy, and against the baseline. Raises UsageError where it is another migration's."""
+    if judging.policy:
+        from kubectl_cgaudit.judge.policy.apply import apply
+
+        audit = apply(judging.policy, audit, _today() if judging.policy.dated else None)
+    if judging.baseline:
+        from kubectl_cgaudit.judge.baseline import against
+
+        audit = against(judging.baseline, audit)
+    return audit
+
+
+def again(audit: Audit, judging: Judging, source: str) -> Audit:
+    """The same for a saved audit. Raises UsageError for what was settled when it was made."""
+    from kubectl_cgaudit.judge.thresholds import parse
+
+    for flag, given, had in (
+        ("--policy", judging.policy, audit.policy),
+        ("--baseline", judging.baseline, audit.baseline),
+    ):
+        if given and had:
+            raise UsageError(f"{source} was made with {flag} {had.source} already; leave {flag} out")
+    if judging.policy and audit.baseline:
+        raise UsageError(f"{source} was compared with a baseline, and a policy comes before that; audit anew with both")
+    for name in [each.partition("=")[0] for each in judging.thresholds(())]:
+        wanted = getattr(parse(judging.thresholds(())), name.replace("-", "_"))
+        if audit.scenario.thresholds.get(name) != wanted:
+            raise UsageError(
+                f"{source} was audited with another threshold {name} than the policy sets; audit anew with --policy"
+            )
+    return judged(audit, judging)
+
+
+def exit_code(audit: Audit, judging: Judging) -> int:
+    """4 for findings at or above --fail-on, which is said on stderr, else 3 if the audit is incomplete, else 0."""
+    from kubectl_cgaudit.judge.standing import at_or_above
+    from kubectl_cgaudit.text import counted
+
+    amount = at_or_above(audit.findings, judging.fail_on) if judging.fail_on else 0
+    if amount:
+        worse = "" if judging.fail_on == "critical" else " or worse"
+        click.echo(f"--fail-on: {counted(amount, 'finding')} of severity {judging.fail_on}{worse}", err=True)
+        return FOUND
+    return 0 if audit.coverage.complete else INCOMPLETE
+
+
+def _today() -> date:
+    """The day that decides what has expired, in UTC. Raises UsageError where SOURCE_DATE_EPOCH is no time."""
+    when = epoch()
+    return (when or datetime.now(timezone.utc)).date()
+
+
+def epoch() -> datetime | None:
+    """The time of SOURCE_DATE_EPOCH (`now` is this moment), in UTC; None where it is not set.
+
+    Raises UsageError where it is no time.
+    """
+    said = os.environ.get("SOURCE_DATE_EPOCH")
+    if not said:
+        return None
+    if said == "now":
+        # As a job's manifest cannot know the time, and its metrics must tell when it last ran.
+        return datetime.now(timezone.utc).replace(microsecond=0)
+    try:
+        return datetime.fromtimestamp(int(said), timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(f"SOURCE_DATE_EPOCH is {said!r}, which is neither a time in seconds nor the word now") from None

@@ -1,0 +1,154 @@
+"""What is new against an earlier audit: the findings that it has too are set apart, those that are gone are named."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_cgaudit.errors import UsageError
+from kubectl_cgaudit.judge.audit import (
+    SCHEMA_VERSION,
+    SEVERITIES,
+    Audit,
+    BaselineRecord,
+    Coverage,
+    Finding,
+    ScenarioRecord,
+    Subject,
+)
+from kubectl_cgaudit.judge.saved import decode
+from kubectl_cgaudit.judge.standing import recounted
+from kubectl_cgaudit.text import counted
+
+_Key = tuple[str, Subject]
+
+
+class Earlier(Struct, frozen=True, rename="camel"):
+    """What is compared of an earlier audit; its pods are not even read."""
+
+    schema_version: str
+    tool_version: str
+    generated_at: str | None
+    scenario: ScenarioRecord
+    coverage: Coverage
+    findings: tuple[Finding, ...]
+    known: tuple[Finding, ...] = ()
+
+
+class Baseline(Struct, frozen=True):
+    """An earlier audit, and what it is called."""
+
+    source: str
+    audit: Earlier | Audit
+
+
+def load(data: bytes, source: str) -> Baseline:
+    """The baseline in the JSON of an audit. Raises InputError where it is none, or of a newer major schema version."""
+    return Baseline(source, decode(data, source, Earlier))
+
+
+def against(baseline: Baseline, audit: Audit) -> Audit:
+    """The audit with only what is new among its findings; apply a policy first.
+
+    A finding is known if the baseline has one of the same rule about the same subject that is as severe and holds as surely.
+    What the baseline's policy excepted is not known: an exception that ends must show. Raises UsageError where the two
+    judged other migrations.
+    """
+    earlier = baseline.audit
+    if earlier.scenario.to != audit.scenario.to:
+        raise UsageError(
+            f"--baseline {baseline.source} was audited with --to {earlier.scenario.to}, and this is --to {audit.scenario.to}; "
+            "compare audits of the same target"
+        )
+    pool: dict[_Key, list[Finding]] = {}
+    for finding in sorted(_in_baseline(earlier, audit), key=lambda each: each.order):
+        pool.setdefault(_key(finding), []).append(finding)
+    excepted = tuple(
+        replace(each, in_baseline=_take(pool.get(_key(each.finding), []), each.finding)) for each in audit.excepted
+    )
+    new: list[Finding] = []
+    known: list[Finding] = []
+    for finding in audit.findings:
+        (known if _take(pool.get(_key(finding), []), finding) else new).append(finding)
+    # What got worse, and what is excepted now, is not gone.
+    for finding in (*new, *(each.finding for each in excepted if not each.in_baseline)):
+        pool.get(_key(finding), [])[:1] = []
+    fixed = tuple(sorted((each for rest in pool.values() for each in rest), key=lambda each: each.order))
+    fixed = () if earlier.coverage.filter != audit.coverage.filter else fixed
+    record = BaselineRecord(
+        baseline.source, earlier.tool_version, earlier.generated_at, tuple(_notes(earlier, audit, bool(fixed)))
+    )
+    judged = replace(audit, findings=tuple(new), known=tuple(known), fixed=fixed, excepted=excepted, baseline=record)
+    return recounted(judged, _sentence(judged, baseline.source))
+
+
+def _in_baseline(earlier: Earlier | Audit, audit: Audit) -> Iterator[Finding]:
+    """What the baseline found, by the severities that hold now."""
+    levels = audit.policy.severities if audit.policy else {}
+    for finding in (*earlier.findings, *earlier.known):
+        now = next((severity for severity in SEVERITIES if severity == levels.get(finding.rule)), finding.severity)
+        yield replace(finding, severity=now)
+
+
+def _key(finding: Finding) -> _Key:
+    return finding.rule, finding.subject
+
+
+def _take(left: list[Finding], finding: Finding) -> bool:
+    """Take the finding's counterpart out of what is left of the baseline, if it has one."""
+    same = [each for each in left if not _worse(finding, each)]
+    if same:
+        # Two findings of a rule about one subject differ in their title.
+        left.remove(next((each for each in same if each.title == finding.title), same[0]))
+    return bool(same)
+
+
+def _worse(now: Finding, then: Finding) -> bool:
+    """Whether it is more severe than it was, or holds for sure where it only might."""
+    graver = SEVERITIES.index(now.severity) < SEVERITIES.index(then.severity)
+    return graver or (bool(then.when) and not now.when)
+
+
+def _notes(earlier: Earlier | Audit, audit: Audit, fixed: bool) -> Iterator[str]:
+    """In what the two differ beside the cluster."""
+    if _minor(earlier.schema_version) > _minor(SCHEMA_VERSION):
+        yield (
+            f"The baseline has schema {earlier.schema_version}, newer than {SCHEMA_VERSION}: "
+            "what this release does not know of it is not compared"
+        )
+    then, now = earlier.coverage, audit.coverage
+    if then.filter != now.filter:
+        yield (
+            f"The baseline reports {then.filter or 'everything'}, this audit {now.filter or 'everything'}: "
+            "what is gone cannot be told"
+        )
+    if not then.complete:
+        yield "The baseline is incomplete: what is new may only have been unread then"
+    if not now.complete and fixed:
+        yield "This audit is incomplete: what is gone may only be unread now"
+    moved = [
+        f"{name} {earlier.scenario.thresholds.get(name, 0):g} -> {value:g}"
+        for name, value in audit.scenario.thresholds.items()
+        if earlier.scenario.thresholds.get(name) != value
+    ]
+    if moved:
+        yield f"The thresholds differ from the baseline's: {', '.join(moved)}"
+
+
+def _minor(version: str) -> int:
+    minor = version.partition(".")[2]
+    return int(minor) if minor.isascii() and minor.isdigit() else 0
+
+
+def _sentence(audit: Audit, source: str) -> str:
+    amounts = [f"{sum(f.severity == each for f in audit.findings)} {each}" for each in SEVERITIES]
+    counts = ", ".join(each for each in amounts if not each.startswith("0 "))
+    verb = "is" if len(audit.findings) == 1 else "are"
+    new = f"{counted(len(audit.findings), 'finding')} {verb} new ({counts})" if audit.findings else "nothing is new"
+    gone = (
+        f"; {len(audit.fixed)} of its findings {'is' if len(audit.fixed) == 1 else 'are'} gone" if audit.fixed else ""
+    )
+    return (
+        f"Against the baseline {source} {new}; {len(audit.known)} known from it "
+        f"{'is' if len(audit.known) == 1 else 'are'} not counted{gone}. With what is known: {audit.verdict.sentence}"
+    )

@@ -1,0 +1,1 @@
+"""The policy file: thresholds, severities and exceptions that a team agreed on."""

@@ -1,0 +1,241 @@
+"""--baseline: what is known, what is new, what is gone."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.errors import InputError, UsageError
+from kubectl_cgaudit.judge.audit import Audit, Finding
+from kubectl_cgaudit.judge.baseline import Baseline, against, load
+from kubectl_cgaudit.judge.policy.apply import apply
+from kubectl_cgaudit.judge.policy.read import parse
+from kubectl_cgaudit.report import html, junit, markdown, prometheus, sarif, table
+from kubectl_cgaudit.report.data import render_json
+from kubectl_cgaudit.report.formats import FORMATS
+from tests.support import RECORDED_FLAGS, STATES, audited, recorded, recorded_audit, recorded_blind
+
+AUDIT = recorded_audit()
+NONE = {"critical": 0, "high": 0, "medium": 0, "low": 0}
+
+
+def compared(baseline: Audit, audit: Audit = AUDIT) -> Audit:
+    return against(load(render_json(baseline).encode(), "base.json"), audit)
+
+
+def without(audit: Audit, *places: int) -> Audit:
+    return replace(audit, findings=tuple(each for i, each in enumerate(audit.findings) if i not in places))
+
+
+def ids(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:
+    return [(each.rule, each.subject.title) for each in findings]
+
+
+@pytest.mark.parametrize(("to", "amount"), [("v2+runtime", 22), ("runtime", 16), ("v2", 27)])
+def test_the_same_audit_has_nothing_new(to: str, amount: int) -> None:
+    audit = recorded_audit(to)
+    found = compared(audit, audit)
+    assert (found.findings, found.fixed, len(found.known)) == ((), (), amount)
+    assert found.known == audit.findings
+    assert found.verdict.findings == NONE
+    assert found.verdict.next_steps == ()
+    assert found.verdict.sentence == (
+        f"Against the baseline base.json nothing is new; {amount} known from it are not counted. "
+        f"With what is known: {audit.verdict.sentence}"
+    )
+    assert found.baseline is not None
+    assert found.baseline.notes == ()
+
+
+def test_a_workload_that_loses_still_loses_and_is_marked() -> None:
+    found = compared(AUDIT)
+    assert found.verdict.workloads == AUDIT.verdict.workloads
+    assert [each.effects for each in found.workloads] == [each.effects for each in AUDIT.workloads]
+    assert [each.title for each in found.workloads if each.standing == "known"] == [
+        "shop/checkout",
+        "data/postgres",
+        "shop/payments",
+        "kube-system/kube-proxy",
+        "platform/node-exporter",
+        "edge/canary-gateway",
+        "edge/legacy-gateway",
+        "data/redis",
+        "batch/index-rebuild",
+        "platform/debug-shell",
+    ]
+
+
+def test_what_the_baseline_does_not_have_is_new_and_what_only_it_has_is_gone() -> None:
+    found = compared(without(AUDIT, 0, 5), without(AUDIT, 1, 21))
+    assert ids(found.findings) == [("CGA201", "shop/checkout"), ("CGA204", "shop/payments")]
+    assert ids(found.fixed) == [("CGA201", "data/postgres"), ("CGA302", "platform/debug-shell")]
+    assert len(found.known) == 18
+    assert found.verdict.findings == {**NONE, "high": 1, "medium": 1}
+    assert [step.split(":")[0] for step in found.verdict.next_steps] == [
+        "CGA201 (shop/checkout)",
+        "CGA204 (shop/payments)",
+    ]
+    assert found.verdict.sentence.startswith(
+        "Against the baseline base.json 2 findings are new (1 high, 1 medium); 18 known from it are not counted; "
+        "2 of its findings are gone. With what is known: 5 of 15 workloads lose"
+    )
+    standing = {each.title: each.standing for each in found.workloads}
+    assert (standing["shop/checkout"], standing["data/postgres"], standing["kube-system/kube-proxy"]) == (
+        "",
+        "",
+        "known",
+    )
+
+
+def changed(**fields: str) -> Audit:
+    return replace(AUDIT, findings=(replace(AUDIT.findings[0], **fields), *AUDIT.findings[1:]))
+
+
+@pytest.mark.parametrize(
+    ("then", "new"),
+    [
+        ({"severity": "medium"}, True),
+        ({"severity": "critical"}, False),
+        ({"when": "if cgroup v1"}, True),
+        ({"seen": "other numbers", "remedy": "other words", "title": "another title"}, False),
+    ],
+)
+def test_what_is_worse_than_it_was_or_now_holds_for_sure_is_new_and_not_gone(then: dict[str, str], new: bool) -> None:
+    found = compared(changed(**then))
+    assert ids(found.findings) == ([("CGA201", "shop/checkout")] if new else [])
+    assert found.fixed == ()
+    assert len(found.known) == (21 if new else 22)
+
+
+def test_what_is_milder_or_only_may_hold_now_is_known() -> None:
+    assert compared(AUDIT, changed(severity="low")).findings == ()
+    assert compared(AUDIT, changed(when="if cgroup v1")).findings == ()
+
+
+def test_two_findings_of_a_rule_about_one_subject_are_told_apart() -> None:
+    (first, *_) = AUDIT.findings
+    two = replace(AUDIT, findings=(first, replace(first, title="another")))
+    found = compared(replace(AUDIT, findings=(first,)), two)
+    assert [each.title for each in found.findings] == ["another"]
+    assert found.known == (first,)
+    again = compared(two, replace(AUDIT, findings=(first,)))
+    assert ([each.title for each in again.fixed], again.findings) == (["another"], ())
+
+
+def test_a_policy_comes_first_and_what_it_excepts_is_not_gone() -> None:
+    policy = parse("{severities: {CGA302: high}, exceptions: [{rule: CGA201, reason: x}]}", "p.yaml")
+    found = compared(without(AUDIT, 0), apply(policy, AUDIT, None))
+    assert (found.findings, found.fixed, len(found.known)) == ((), (), 17)
+    assert [each.in_baseline for each in found.excepted] == [False, True, True, True, True]
+    results = json.loads(sarif.render(found))["runs"][0]["results"]
+    assert [each["baselineState"] for each in results if each["suppressions"]] == ["new", *["unchanged"] * 4]
+
+
+def test_what_the_baseline_excepted_is_new_when_the_exception_ends_and_what_it_knew_is_known() -> None:
+    policy = parse("exceptions: [{rule: CGA101, reason: x}]", "p.yaml")
+    assert ids(compared(apply(policy, AUDIT, None)).findings) == [("CGA101", "worker-c")]
+    assert compared(compared(AUDIT)).findings == ()
+
+
+def test_another_target_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        compared(recorded_audit("runtime"))
+    assert str(caught.value) == (
+        "--baseline base.json was audited with --to runtime, and this is --to v2+runtime; compare audits of the same target"
+    )
+
+
+def test_a_newer_major_schema_is_an_error_and_a_newer_minor_a_note() -> None:
+    with pytest.raises(
+        InputError, match=r"^base\.json has schema version 2.0, and this cgaudit reads 1.1; use the rel"
+    ):
+        compared(replace(AUDIT, schema_version="2.0"))
+    found = compared(replace(AUDIT, schema_version="1.9"))
+    assert found.baseline is not None
+    assert found.baseline.notes == (
+        "The baseline has schema 1.9, newer than 1.1: what this release does not know of it is not compared",
+    )
+
+
+def test_another_filter_other_thresholds_and_what_is_incomplete_are_noted() -> None:
+    part = replace(AUDIT, coverage=replace(AUDIT.coverage, filter="namespace shop", complete=False))
+    stricter = audited(recorded(), STATES.read_text(), "v2+runtime", "system-loss=5%")
+    found = compared(stricter, without(part, 0))
+    assert found.fixed == ()
+    assert found.baseline is not None
+    assert found.baseline.notes == (
+        "The baseline reports everything, this audit namespace shop: what is gone cannot be told",
+        "The thresholds differ from the baseline's: system-loss 0.05 -> 0.1",
+    )
+    gone = compared(part, without(replace(part, coverage=replace(part.coverage)), 0))
+    assert gone.baseline is not None
+    assert gone.baseline.notes == (
+        "The baseline is incomplete: what is new may only have been unread then",
+        "This audit is incomplete: what is gone may only be unread now",
+    )
+
+
+def test_of_nodes_nobody_knows_what_is_open_stays_open() -> None:
+    blind = audited(recorded_blind())
+    found = compared(blind, blind)
+    assert found.findings == ()
+    assert found.verdict.workloads["unknown"] == blind.verdict.workloads["unknown"] == 15
+    assert junit.render(found).count('<error type="unknown"') > 0
+
+
+def test_every_format_says_what_is_new_known_and_gone() -> None:
+    found = compared(without(AUDIT, 0), without(AUDIT, 1))
+    screen = table.render(found)
+    assert "20 findings are not counted: known from the baseline base.json.\n" in screen
+    assert "1 finding of the baseline base.json is gone.\n- high CGA201 loses" in screen
+    assert "data/postgres sts         2  loses                   -61%..0%" in screen
+    assert "shop/payments deploy      2  loses, moves  known     -61%..0%   payments -15%" in screen
+    ticket = markdown.render(found)
+    assert "### Known\n\n20 findings are not counted: known from the baseline base.json.\n" in ticket
+    assert "### Fixed\n\n1 finding of the baseline base.json is gone.\n" in ticket
+    assert "| **Findings** | 1 high; not counted: 20 known from base.json, 1 of it gone |" in ticket
+    page = html.render(found)
+    assert "<p>20 findings are not counted: known from the baseline base.json.</p>" in page
+    assert '<span class="also">nothing new against the baseline</span>' in page
+    results = json.loads(sarif.render(found))["runs"][0]["results"]
+    assert [each["baselineState"] for each in results] == ["new", *["unchanged"] * 20, "absent"]
+    lines = prometheus.render(found).splitlines()
+    assert [line for line in lines if line.startswith("cgaudit_findings_state")] == [
+        'cgaudit_findings_state{state="counted",to="v2+runtime"} 1',
+        'cgaudit_findings_state{state="known",to="v2+runtime"} 20',
+        'cgaudit_findings_state{state="excepted",to="v2+runtime"} 0',
+        'cgaudit_findings_state{state="fixed",to="v2+runtime"} 1',
+    ]
+    assert junit.render(found).count("<failure") == 1
+    assert junit.render(found).count("known from the baseline: ") == 20
+
+
+def test_the_command_and_its_saved_audit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    base, first, again = tmp_path / "base.json.gz", tmp_path / "first", tmp_path / "again"
+    base.write_bytes(gzip.compress(render_json(without(AUDIT, 0)).encode()))
+    for folder in (first, again):
+        folder.mkdir()
+    wanted = [[w for name in FORMATS for w in ("-o", f"{name}={folder / name}")] for folder in (first, again)]
+    assert run([*RECORDED_FLAGS, "--baseline", str(base), "--fail-on", "high", *wanted[0]]) == 4
+    assert capsys.readouterr().err.endswith("--fail-on: 1 finding of severity high or worse\n")
+    assert run(["report", str(first / "json"), "--fail-on", "critical", *wanted[1]]) == 0
+    assert [(again / name).read_bytes() == (first / name).read_bytes() for name in FORMATS] == [True] * len(FORMATS)
+    assert run(["report", str(first / "json"), "--baseline", str(base)]) == 2
+    assert capsys.readouterr().err.endswith(
+        f"error: {first / 'json'} was made with --baseline base.json.gz already; leave --baseline out\n"
+    )
+    plain = tmp_path / "plain.json"
+    plain.write_text(render_json(AUDIT))
+    assert run(["report", str(plain), "--baseline", str(plain), "--fail-on", "low"]) == 0
+    assert run([*RECORDED_FLAGS, "--to", "runtime", "--baseline", str(plain)]) == 2
+    assert run([*RECORDED_FLAGS, "--baseline", str(STATES)]) == 1
+
+
+def test_a_baseline_may_be_an_audit_in_memory() -> None:
+    assert against(Baseline("base.json", AUDIT), AUDIT) == compared(AUDIT)
