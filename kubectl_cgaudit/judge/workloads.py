@@ -13,7 +13,6 @@ from kubectl_cgaudit.judge.kinds import Kind, Kinds
 from kubectl_cgaudit.judge.pods import DIGITS, Pods, by_share, effects, relative, rounded
 from kubectl_cgaudit.judge.rules.context import Context, PodRule
 from kubectl_cgaudit.judge.tally import Place, SureLoss, Tally
-from kubectl_cgaudit.predict.tree import PodTrees
 
 
 class Judged:
@@ -48,8 +47,8 @@ class Judged:
             exact: list[float | None] = []
             found: list[frozenset[Effect]] = []
             for case, (system_before, system_after), fixed in zip(cases, systems, kind.effects, strict=True):
-                before = _share(case.before.pods, pod, used)
-                after = _share(case.after.pods, pod, used)
+                before = case.before.pods.share(index)
+                after = case.after.pods.share(index)
                 times = (
                     before / system_before if system_before else None,
                     after / system_after if system_after else None,
@@ -122,10 +121,6 @@ class Judged:
     def containers(self) -> int:
         """How many containers were audited."""
         return sum(self._kinds[number].containers * pods for number, pods in self._pods_of_kind.items())
-
-
-def _share(trees: PodTrees, pod: Pod, used: str) -> float:
-    return trees.share(pod, trees.shape_of(pod, used))
 
 
 def _append(places: list[Place], pod: Pod, when: str, node: str, values: tuple[float | None, float | None]) -> None:

@@ -15,7 +15,7 @@ from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_
 from kubectl_cgaudit.collect.model import Container, Node, Pod, Qos
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup
-from kubectl_cgaudit.predict.shape import PodShape, ShapeOf, Shapes, kubelet_value
+from kubectl_cgaudit.predict.shape import PodShape, Shapes, kubelet_value
 
 QOS_CLASSES: tuple[Qos, ...] = ("Guaranteed", "Burstable", "BestEffort")
 Level = Literal["root", "kubepods", "qos", "pod", "container"]
@@ -70,20 +70,20 @@ def burstable_shares(pods: Iterable[Pod], setup: Setup) -> int:
 class PodTrees(Sequence[PodTree]):
     """The trees of a node's pods, made when they are asked for: all of a large cluster's would fill the memory."""
 
-    __slots__ = ("_setup", "placed", "shape_of", "shapes", "slices", "totals")
+    __slots__ = ("_found", "_setup", "placed", "shapes", "slices", "totals")
 
     def __init__(
         self,
         placed: Sequence[PlacedPod],
         setup: Setup,
         shapes: Shapes,
-        shape_of: ShapeOf,
+        found: Sequence[PodShape],
         slices: Mapping[Qos, float],
         totals: Mapping[Qos, int],
     ) -> None:
         self.placed = placed
         self.shapes = shapes
-        self.shape_of = shape_of
+        self._found = found
         self._setup = setup
         self.slices = slices
         """The fraction of the node's CPU of each QoS class."""
@@ -106,15 +106,16 @@ class PodTrees(Sequence[PodTree]):
         """The tree of a pod with the paths of its cgroups."""
         return self._build(index, paths_too=True)
 
-    def share(self, pod: Pod, shape: PodShape) -> float:
-        """The fraction of the node's CPU of a pod of this node."""
-        return self.slices[pod.qos] * shape.value / self.totals[pod.qos] if shape.wants_cpu else 0.0
+    def share(self, index: int) -> float:
+        """The fraction of the node's CPU of a pod."""
+        shape, qos = self._found[index], self.placed[index][0].qos
+        return self.slices[qos] * shape.value / self.totals[qos] if shape.wants_cpu else 0.0
 
     def _build(self, index: int, *, paths_too: bool) -> PodTree:
-        pod, handler = self.placed[index]
+        pod, _ = self.placed[index]
         setup = self._setup
-        shape = self.shape_of(pod, handler)
-        share = self.share(pod, shape)
+        shape = self._found[index]
+        share = self.share(index)
         path = paths.pod(pod, setup.driver) if paths_too else None
         weightless = shape.formula == "none"
         present = [container for container in pod.containers if container.presence != "gone"]
@@ -187,8 +188,8 @@ def predict(node: Node, placed: Sequence[PlacedPod], setup: Setup, shapes: Shape
 
     # Inside kubepods compete the Guaranteed pods, and each slice that holds something hungry.
     totals: dict[Qos, int] = dict.fromkeys(QOS_CLASSES, 0)
-    for pod, handler in placed:
-        shape = shape_of(pod, handler)
+    found = [shape_of(pod, handler) for pod, handler in placed]
+    for (pod, _), shape in zip(placed, found, strict=True):
         if shape.wants_cpu:
             totals[pod.qos] += shape.value
     values: dict[Qos, int] = {
@@ -208,7 +209,7 @@ def predict(node: Node, placed: Sequence[PlacedPod], setup: Setup, shapes: Shape
         kubepods=kubelet_slice("kubepods", paths.kubepods(driver), kubepods, share),
         burstable=kubelet_slice("qos", paths.qos("Burstable", driver), burstable, slices["Burstable"]),
         besteffort=kubelet_slice("qos", paths.qos("BestEffort", driver), MIN_SHARES, slices["BestEffort"]),
-        pods=PodTrees(placed, setup, shapes, shape_of, slices, totals),
+        pods=PodTrees(placed, setup, shapes, found, slices, totals),
     )
 
 

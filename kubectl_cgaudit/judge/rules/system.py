@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 
 from kubectl_cgaudit.cgroups.version import COMPRESSIBLE_FROM
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, linear, milli_to_shares
@@ -87,19 +88,28 @@ def _reserve_for(node: Node, case: Case, wanted: float) -> str | None:
 
     What is reserved is not allocatable, and lowers kubepods with it.
     """
-    reserved_now = max(0, node.capacity_milli - node.allocatable_milli)
-    most = int(node.capacity_milli * _LARGEST_RESERVE)
-    for milli in range(_RESERVE_STEP, most + 1, _RESERVE_STEP):
-        left = node.capacity_milli - max(milli, reserved_now)
-        kubepods, system = linear(milli_to_shares(left)), linear(milli_to_shares(milli))
-        if kubepods / system < wanted:
-            version = case.then.kubelet_version
-            modern = version is None or version >= COMPRESSIBLE_FROM
-            key = "system-reserved-compressible" if modern else "system-reserved"
-            return (
-                f"enforce {key} on system.slice with {milli}m CPU (weight {system}, pods : system "
-                f"{ratio(kubepods / system)} : 1; leaves {left}m to schedule, {node.allocatable_milli - left}m less than now)"
-            )
+    found = _least_reserve(node.capacity_milli, node.allocatable_milli, wanted)
+    if found is None:
+        return None
+    milli, left = found
+    kubepods, system = linear(milli_to_shares(left)), linear(milli_to_shares(milli))
+    version = case.then.kubelet_version
+    modern = version is None or version >= COMPRESSIBLE_FROM
+    key = "system-reserved-compressible" if modern else "system-reserved"
+    return (
+        f"enforce {key} on system.slice with {milli}m CPU (weight {system}, pods : system "
+        f"{ratio(kubepods / system)} : 1; leaves {left}m to schedule, {node.allocatable_milli - left}m less than now)"
+    )
+
+
+@lru_cache(maxsize=4096)
+def _least_reserve(capacity: int, allocatable: int, wanted: float) -> tuple[int, int] | None:
+    """The least reserve in thousandths of a CPU that keeps pods under `wanted`, and what it leaves; None if none does."""
+    reserved_now = max(0, capacity - allocatable)
+    for milli in range(_RESERVE_STEP, int(capacity * _LARGEST_RESERVE) + 1, _RESERVE_STEP):
+        left = capacity - max(milli, reserved_now)
+        if linear(milli_to_shares(left)) / linear(milli_to_shares(milli)) < wanted:
+            return milli, left
     return None
 
 
