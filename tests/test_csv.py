@@ -128,10 +128,10 @@ def test_hostile_names_come_back_and_nothing_is_a_formula(name: str) -> None:
 
 def test_a_piece_a_workload() -> None:
     pieces = csv.pieces(RECORDED)
-    assert pieces.head == ",".join(csv.COLUMNS) + "\r\n"
+    assert [*pieces.head] == [",".join(csv.COLUMNS) + "\r\n"]
     written = [pieces.each(workload, index == 0) for index, workload in enumerate(RECORDED.workloads)]
     assert written[0].startswith("shop,Deployment,checkout,")
-    assert csv.render(RECORDED) == pieces.head + "".join(written) + pieces.tail
+    assert csv.render(RECORDED) == "".join([*csv.pieces(RECORDED).head, *written, *pieces.tail])
 
 
 def test_on_the_command_line(capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -58,7 +58,9 @@ def test_the_recorded_cluster() -> None:
         "Pod shop/checkout-d5491e7e7-22276 on worker-c: 1.29 times the CPU of system.slice now, 0.492 times after (-62%); "
         "27% of the node's CPU now, 20% after, when everything wants CPU."
     )
-    assert str(failure.text).startswith(f"high CGA201: {failure.message} To keep the ratio of now on worker-c, ")
+    assert str(failure.text).startswith(
+        f"high CGA201: {failure.message} Once worker-c is on cgroup v2, not before, keep the ratio of now: "
+    )
 
 
 def test_the_counts_of_the_whole_are_the_sums() -> None:

@@ -239,7 +239,7 @@ def test_recorded_cluster() -> None:
     assert lines[:5] == [
         "# CPU priority audit: now → v2+runtime",
         "",
-        f"**{audit.verdict.sentence}**",
+        f"**{audit.verdict.sentence.replace('->', '→')}**",
         "",
         "## Key facts",
     ]
@@ -264,8 +264,25 @@ def test_recorded_cluster() -> None:
         "| worker-c | assumed | v1 → v2 | 3788 : 1024 → 145 : 100 | 3.7 : 1 → 1.45 : 1 | 79% → 59% | 21% → 41% |"
     )
     assert "`systemctl set-property system.slice CPUWeight=39`" in text
+    assert "- CPU limits do not cap the shares: a container may be held below its share by its own limit." in lines
     assert not re.search("INCOMPLETE|Shortened|Left out|…", text)
     assert len(text) < MOST
+
+
+def test_recorded_how_sure_says_what_its_words_mean() -> None:
+    found = section(render(recorded_audit()), "How sure")
+    (table,) = tables(found)
+    assert table[2:] == [
+        "| cgroup version | 1 | 2 | 0 | 0 | 0 |",
+        "| formula of the runtimes | 0 | 3 | 0 | 0 | 0 |",
+        "| kubelet's formula | 1 | 2 | 0 | 0 | 0 |",
+        "| weight of system.slice | 0 | 1 | 0 | 2 | 0 |",
+    ]
+    assert found.strip().splitlines()[-1] == (
+        "certain: measured on the node. assumed: the states file says so. likely: a verified rule about this platform and "
+        "release. hint: a default that may have been changed; it settles nothing. unknown: nobody says; every possibility was "
+        "predicted and the range is shown."
+    )
 
 
 def test_recorded_workloads_that_change_in_the_audits_order() -> None:

@@ -89,8 +89,8 @@ def test_curves_are_the_formulas() -> None:
 
 
 def test_the_dots_are_the_containers() -> None:
-    workloads = recorded_audit().workloads
-    asked = curves.requests(workloads)
+    weights = recorded_audit().weights
+    asked = curves.requests(weights)
     assert [(row.milli, row.shares, row.containers, row.linear, row.quadratic) for row in asked[:4]] == [
         (100, 102, 6, 4, 17),
         (None, 2, 5, 1, 1),
@@ -100,10 +100,10 @@ def test_the_dots_are_the_containers() -> None:
     for row in asked:
         assert row.shares == milli_to_shares(row.milli or 0)
         assert (row.linear, row.quadratic) == (linear(row.shares), quadratic(row.shares))
-    after = {dot.text for dot in curves.curves(workloads).dots if dot.moment == "after"}
+    after = {dot.text for dot in curves.curves(weights).dots if dot.moment == "after"}
     assert "after: 1024 shares, weight 100: 3 containers" in after
     assert not any("weight 39:" in text for text in after)
-    assert "now: 1024 shares, weight 39: 1 container" in {dot.text for dot in curves.curves(workloads).dots}
+    assert "now: 1024 shares, weight 39: 1 container" in {dot.text for dot in curves.curves(weights).dots}
 
 
 def test_where_cpu_moves_inside_pods() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kubectl_cgaudit.cgroups.weights import milli_to_shares, quadratic
+from kubectl_cgaudit.judge.rules.context import percent
 from kubectl_cgaudit.judge.rules.inside import request_for
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, of_rule, pod, recorded_audit
 
@@ -110,8 +111,8 @@ def test_202_says_which_reserve_brings_it_under_the_threshold() -> None:
         "move (6.65 : 1 now), so system processes keep 13% of the node's CPU when everything wants it."
     )
     assert finding.remedy == (
-        "Raise the reserve: enforce system-reserved-compressible on system.slice with 670m CPU (weight 27, allocatable 3330m, "
-        "pods : system 4.81 : 1) brings it under 5 : 1."
+        "Raise the reserve: enforce system-reserved-compressible on system.slice with 670m CPU (weight 27, pods : system "
+        "4.81 : 1; leaves 3330m to schedule, 70m less than now) brings it under 5 : 1."
     )
 
 
@@ -133,19 +134,26 @@ def test_204_numbers_of_the_measured_example() -> None:
     )
     assert finding.remedy == (
         "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: app 200m -> 210m, "
-        "sidecar 20m -> 10m; weights 30 : 4, as 8 : 1 now. Raising app alone takes 380m, 180m more a pod to schedule."
+        "sidecar 20m -> 10m; weights app : sidecar = 30 : 4, as 8 : 1 now. Raising app alone takes 380m, 180m more a pod to "
+        "schedule. Not before the new runtime creates the containers."
     )
     assert quadratic(milli_to_shares(10)) == 4
 
 
 def test_204_raising_is_free_where_an_init_container_decides_the_pods_request() -> None:
-    """shop/payments asks for 650m: its init container's 600m and the 50m of the sidecar before it, not 270m."""
+    """shop/payments asks for 650m: its init container's 600m and the 50m of the sidecar before it, not 270m.
+
+    Both gainers count: beside 11 + 6 it takes weight 49 to have 204 / 275 = 74% of the pod again.
+    """
     finding = of_rule(recorded_audit(), "CGA204")["shop/payments"]
     assert finding.severity == "medium"
     assert finding.remedy == (
         "Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays 650m: "
-        "payments 200m -> 521m; weights 61 : 11 : 6, against 204 : 51 : 20 now."
+        "payments 200m -> 391m; weights payments : vault-agent : metrics = 49 : 11 : 6, against 204 : 51 : 20 now. "
+        "Not before the new runtime creates the containers on cgroup v2."
     )
+    assert [quadratic(milli_to_shares(milli)) for milli in (391, 50, 20)] == [49, 11, 6]
+    assert (percent(49 / (49 + 11 + 6)), percent(204 / (204 + 51 + 20))) == ("74%", "74%")
 
 
 def with_init(migrate: str) -> Any:
@@ -162,15 +170,16 @@ def with_init(migrate: str) -> Any:
         (
             "100m",
             "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: app 200m -> 233m, "
-            "vault 50m -> 31m, metrics 20m -> 6m; weights 33 : 8 : 3, as 204 : 51 : 20 now. "
-            "Raising app alone takes 521m, 321m more a pod to schedule.",
+            "vault 50m -> 31m, metrics 20m -> 6m; weights app : vault : metrics = 33 : 8 : 3, as 204 : 51 : 20 now. "
+            "Raising app alone takes 391m, 191m more a pod to schedule. Not before the new runtime creates the containers on cgroup v2.",
         ),
         # The init container decides, and lowering vault lowers what it needs with it.
         (
             "400m",
-            "Shift the request inside the pod: app 200m -> 233m, vault 50m -> 31m, metrics 20m -> 6m; weights 33 : 8 : 3, "
-            "as 204 : 51 : 20 now. The pod's request, of which init containers are a part, goes from 450m to 431m, its weight "
-            "from 18 to 17. Raising app alone takes 521m, 141m more a pod to schedule.",
+            "Shift the request inside the pod: app 200m -> 233m, vault 50m -> 31m, metrics 20m -> 6m; weights "
+            "app : vault : metrics = 33 : 8 : 3, as 204 : 51 : 20 now. The pod's request, of which init containers are a "
+            "part, goes from 450m to 431m, its weight from 18 to 17. Raising app alone takes 391m, 11m more a pod to "
+            "schedule. Not before the new runtime creates the containers on cgroup v2.",
         ),
     ],
 )
@@ -184,11 +193,14 @@ def test_204_a_request_of_the_pod_itself_pays_for_the_containers() -> None:
     (finding,) = of_rule(audited(cluster(node(kubelet="v1.34.2"), raw), V2_LINEAR, "runtime"), "CGA204").values()
     assert finding.remedy == (
         "Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays 500m: "
-        "app 200m -> 380m; weights 48 : 6, against 8 : 1 now."
+        "app 200m -> 380m; weights app : sidecar = 48 : 6, against 8 : 1 now. "
+        "Not before the new runtime creates the containers."
     )
     small = pod("p", container("app", "200m"), container("sidecar", "20m"), resources={"requests": {"cpu": "300m"}})
     (finding,) = of_rule(audited(cluster(node(kubelet="v1.34.2"), small), V2_LINEAR, "runtime"), "CGA204").values()
-    assert finding.remedy.endswith("Raising app alone takes 380m, 100m more a pod to schedule.")
+    assert finding.remedy.endswith(
+        "Raising app alone takes 380m, 100m more a pod to schedule. Not before the new runtime creates the containers."
+    )
 
 
 @pytest.mark.parametrize(("wanted", "weight"), [(1, 1), (10.26, 10), (35, 35), (99.6, 100), (10000, 10000)])

@@ -43,8 +43,9 @@ def test_the_recorded_cluster() -> None:
     first = found["results"][0]
     assert first.pop("message")["text"].startswith(
         "Pod shop/checkout-d5491e7e7-22276 on worker-c: 1.29 times the CPU of system.slice now, 0.492 times after (-62%); "
-        "27% of the node's CPU now, 20% after, when everything wants CPU. To keep the ratio of now on worker-c, give "
-        "system.slice weight 39 (pods : system 3.72 : 1): `systemctl set-property system.slice CPUWeight=39`"
+        "27% of the node's CPU now, 20% after, when everything wants CPU. Once worker-c is on cgroup v2, not "
+        "before, keep the ratio of now: give system.slice weight 39 (pods : system 3.72 : 1) with `systemctl set-property "
+        "system.slice CPUWeight=39`, which lasts and `systemctl revert system.slice` undoes; or enforce "
     )
     assert first == {
         "ruleId": "CGA201",

@@ -107,7 +107,8 @@ def test_windows_virtual_and_homeless_are_set_apart_counted_and_named() -> None:
         (
             V1,
             "v2",
-            "1 of 1 workload loses CPU priority against system processes; worst is default/p, -61% on n1.",
+            "1 of 1 workload loses CPU priority against system processes; worst is default/p, -61% on n1 (80% -> 61% of the "
+            "CPU when that node is full).",
         ),
         (
             "",
@@ -234,7 +235,9 @@ def test_the_worst_loss_is_one_that_holds_in_every_case() -> None:
 def test_next_steps_name_their_condition_and_ask_first() -> None:
     steps = audited(cluster(node(), ONE), "", "v2").verdict.next_steps
     assert [step.split(" ")[0] for step in steps] == ["CGA102", "CGA201"]
-    assert steps[1].startswith("CGA201 (default/p): if cgroup v1: To keep the ratio of now on n1")
+    assert steps[1].startswith(
+        "CGA201 (default/p): if cgroup v1: Once n1 is on cgroup v2, not before, keep the ratio of now: "
+    )
 
 
 @pytest.mark.parametrize(

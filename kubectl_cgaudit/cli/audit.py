@@ -7,16 +7,7 @@ from click.core import ParameterSource
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cli import options, output, policy
-from kubectl_cgaudit.cli.completion import complete_command
-from kubectl_cgaudit.cli.diff import diff_command
-from kubectl_cgaudit.cli.explain import convert_command, explain_command
-from kubectl_cgaudit.cli.manifests import manifests_command
-from kubectl_cgaudit.cli.nodes import nodes_command
-from kubectl_cgaudit.cli.report import report_command
-from kubectl_cgaudit.cli.snapshot import snapshot_command
-from kubectl_cgaudit.cli.tree import read, tree_command
-from kubectl_cgaudit.cli.verify import verify_command
-from kubectl_cgaudit.cli.version import version_command
+from kubectl_cgaudit.cli.commands import Commands, load
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.report.formats import FORMATS
 
@@ -37,6 +28,7 @@ Needs: list on nodes and pods."""
 
 
 @click.group(
+    cls=Commands,
     invoke_without_command=True,
     epilog=_EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -70,7 +62,7 @@ def group(ctx: click.Context, /, to: str, outputs: tuple[str, ...], thresholds: 
     if ctx.invoked_subcommand:
         # A flag before the command counts as if it stood behind it: `kubectl cgaudit -f x tree`.
         given = {n: v for n, v in ctx.params.items() if ctx.get_parameter_source(n) is not ParameterSource.DEFAULT}
-        known = {option.name for option in group.commands[ctx.invoked_subcommand].params} | {"files"}
+        known = {option.name for option in load(ctx.invoked_subcommand).params} | {"files"}
         stray = sorted(set(given) - known)
         if stray:
             raise UsageError(f"{_FLAGS.get(stray[0], stray[0])} is no flag of {ctx.invoked_subcommand}; leave it out")
@@ -80,6 +72,7 @@ def group(ctx: click.Context, /, to: str, outputs: tuple[str, ...], thresholds: 
 
 
 def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags: dict[str, Any]) -> int:
+    from kubectl_cgaudit.cli.tree import read
     from kubectl_cgaudit.judge import scenario
     from kubectl_cgaudit.judge import thresholds as judged
     from kubectl_cgaudit.judge.build import audit
@@ -97,16 +90,3 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
 def _stamp() -> str | None:
     when = policy.epoch()
     return when.strftime("%Y-%m-%dT%H:%M:%SZ") if when else None
-
-
-group.add_command(nodes_command)
-group.add_command(tree_command)
-group.add_command(verify_command)
-group.add_command(report_command)
-group.add_command(snapshot_command)
-group.add_command(diff_command)
-group.add_command(explain_command)
-group.add_command(convert_command)
-group.add_command(version_command)
-group.add_command(complete_command)
-group.add_command(manifests_command)

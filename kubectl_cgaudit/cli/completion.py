@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem, ShellComplete
 
 from kubectl_cgaudit.cli import names
+from kubectl_cgaudit.cli.commands import COMMANDS, load
 
 Values = Callable[[dict[str, Any], str], Iterable[str]]
 # As cobra numbers them; kubectl's shell scripts act on the sum.
@@ -59,7 +60,7 @@ def _directive(values: list[str], files: bool) -> int:
 
 def _teach(group: click.Group) -> None:
     """Give every parameter that has known values its own completion."""
-    for command in (group, *group.commands.values()):
+    for command in (group, *map(load, COMMANDS)):
         for parameter in command.params:
             name = parameter.name or ""
             if name in _TAKE_FILES:

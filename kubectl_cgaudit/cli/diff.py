@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit.cli import output
+from kubectl_cgaudit.cli.options import DEFAULT_TO
 from kubectl_cgaudit.cli.progress import Progress
 from kubectl_cgaudit.errors import InputError, UsageError
 from kubectl_cgaudit.judge import scenario
@@ -36,7 +37,7 @@ class _Head(Struct, rename="camel"):
 @click.option(
     "--to",
     metavar="TARGET",
-    help=f"What was predicted for BEFORE, as for the audit; an audit holds its own. [default: {scenario.DEFAULT}]",
+    help=f"What was predicted for BEFORE, as for the audit; an audit holds its own. [default: {DEFAULT_TO}]",
 )
 @click.option("--states", metavar="FILE", help="What the nodes of BEFORE ran, if it is no audit.")
 @click.option(
@@ -86,7 +87,7 @@ def diff_command(
         raise UsageError("- can be given once: there is one standard input")
     target = scenario.parse(to) if to is not None else None
     given = {"--to": to, "--states": states, "--threshold": thresholds}
-    first = _read(before, given, target or scenario.parse(scenario.DEFAULT), states, thresholds)
+    first = _read(before, given, target or scenario.parse(DEFAULT_TO), states, thresholds)
     second = _read(after, {"--states-after": states_after}, _STAYS, states_after, ())
     result = diff(first, second)
     output.deliver([(each, _text(each, result)) for each in wanted])

@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli.options import DEFAULT_TO
 from kubectl_cgaudit.cli.tree import compare, exit_code
-from kubectl_cgaudit.judge.scenario import DEFAULT
 
 _FORMATS = ("text", "json")
 
@@ -28,7 +28,7 @@ def nodes_command(outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> 
     from kubectl_cgaudit.report import nodes
 
     wanted = output.parse(outputs, _FORMATS)
-    cluster, comparisons = compare(DEFAULT, flags)
+    cluster, comparisons = compare(DEFAULT_TO, flags)
     found = [judged.judge(comparison, cluster) for comparison in comparisons]
     read = cluster.cgroup_v1_warnings is not None
     texts: dict[str, Callable[[output.Output], str]] = {

@@ -2,20 +2,19 @@
 
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
-from msgspec import Struct
 
-from kubectl_cgaudit.collect.model import Cluster
-from kubectl_cgaudit.collect.progress import Progress
-from kubectl_cgaudit.collect.reduce import Selects
-from kubectl_cgaudit.collect.selector import parse as parse_selector
-from kubectl_cgaudit.detect import states
-from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.errors import UsageError
-from kubectl_cgaudit.judge import scenario
 
+if TYPE_CHECKING:
+    from kubectl_cgaudit.collect.model import Cluster
+    from kubectl_cgaudit.collect.progress import Progress
+    from kubectl_cgaudit.collect.reduce import Selects
+    from kubectl_cgaudit.detect.states import Rule
+
+DEFAULT_TO = "v2+runtime"
 F = TypeVar("F", bound=Callable[..., Any])
 _DURATION = re.compile(r"(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7}(?:\.\d+)?)s)?", re.ASCII)
 
@@ -61,7 +60,7 @@ _KUBELET = (
 )
 _TO = click.option(
     "--to",
-    default=scenario.DEFAULT,
+    default=DEFAULT_TO,
     show_default=True,
     metavar="TARGET",
     help="Where the nodes go: v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6, crun=1.28, combined with commas; "
@@ -69,7 +68,7 @@ _TO = click.option(
 )
 
 
-class Source(Struct, frozen=True):
+class Source(NamedTuple):
     """Where to read from, and what to report."""
 
     files: tuple[str, ...]
@@ -153,12 +152,14 @@ def _seconds(text: str) -> float | None:
     return hours * 3600 + minutes * 60 + seconds or None
 
 
-def rules(chosen: Source) -> tuple[Rule, ...]:
+def rules(chosen: Source) -> tuple["Rule", ...]:
     """The rules of --states."""
+    from kubectl_cgaudit.detect import states
+
     return states.load(chosen.states) if chosen.states else ()
 
 
-def collect(chosen: Source, progress: Progress, *, measured: bool = True) -> Cluster:
+def collect(chosen: Source, progress: "Progress", *, measured: bool = True) -> "Cluster":
     """Read the files or the cluster; without `measured` only what an audit needs that asks no kubelet."""
     measured = measured or chosen.kubelet is not None
     selects, words = _selection(chosen)
@@ -184,7 +185,7 @@ def collect(chosen: Source, progress: Progress, *, measured: bool = True) -> Clu
     return _with_saved(cluster, chosen)
 
 
-def _with_saved(cluster: Cluster, chosen: Source) -> Cluster:
+def _with_saved(cluster: "Cluster", chosen: Source) -> "Cluster":
     if not (chosen.kubelet or "").startswith("files:"):
         return cluster
     from kubectl_cgaudit.collect import assemble, kubelet
@@ -194,8 +195,10 @@ def _with_saved(cluster: Cluster, chosen: Source) -> Cluster:
     return assemble.with_answers(cluster, kubelet.from_files(folder, nodes, assemble.pods_by_node(cluster)))
 
 
-def _selection(chosen: Source) -> tuple[Selects, str]:
-    test = parse_selector(chosen.selector) if chosen.selector else None
+def _selection(chosen: Source) -> tuple["Selects", str]:
+    from kubectl_cgaudit.collect.selector import parse
+
+    test = parse(chosen.selector) if chosen.selector else None
     wanted = chosen.namespace
     words = [f"namespace {wanted}"] if wanted else []
     words += [f"pods with {chosen.selector}"] if chosen.selector else []

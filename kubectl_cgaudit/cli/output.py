@@ -2,25 +2,22 @@
 
 import contextlib
 import os
-import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import click
-from msgspec import Struct
 
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
-from kubectl_cgaudit.judge.audit import Audit
-from kubectl_cgaudit.report.formats import render
-from kubectl_cgaudit.report.pieces import Pieces, chunks
-from kubectl_cgaudit.report.screen import NARROWEST, PLAIN, WIDEST, Screen
+
+if TYPE_CHECKING:
+    from kubectl_cgaudit.judge.audit import Audit
+    from kubectl_cgaudit.report.screen import Screen
 
 
-class Output(Struct, frozen=True):
+class Output(NamedTuple):
     """A format and where it goes; no path is standard output."""
 
     format: str
@@ -56,25 +53,30 @@ def deliver(texts: Sequence[tuple[Output, str]]) -> None:
             show(text)
 
 
-def deliver_audit(audit: Audit, outputs: Sequence[Output]) -> None:
+def deliver_audit(audit: "Audit", outputs: Sequence[Output]) -> None:
     """Write an audit in all formats that are wanted, its pods made once for all of them.
 
     Raises CgauditError when one cannot be written. No file is there in part.
     """
+    from kubectl_cgaudit.report.formats import render
+    from kubectl_cgaudit.report.pieces import Pieces, chunks
+
     with contextlib.ExitStack() as opened:
         sinks = [opened.enter_context(_sink(output)) for output in outputs]
-        reports = [render(output.format, audit, screen(output)) for output in outputs]
-        in_pieces = [place for place, report in enumerate(reports) if isinstance(report, Pieces)]
+        in_pieces: list[tuple[Callable[[str], None], Pieces]] = []
+        for output, sink in zip(outputs, sinks, strict=True):
+            report = render(output.format, audit, screen(output))
+            if isinstance(report, Pieces):
+                in_pieces.append((sink, report))
+            else:
+                sink(report)
 
         def write(place: int, text: str) -> str:
-            sinks[in_pieces[place]](text)
+            in_pieces[place][0](text)
             return ""
 
-        for _ in chunks([report for report in reports if isinstance(report, Pieces)], audit, write):
+        for _ in chunks([pieces for _, pieces in in_pieces], audit, write):
             pass
-        for sink, report in zip(sinks, reports, strict=True):
-            if isinstance(report, str):
-                sink(report)
     for output in outputs:
         if output.path:
             click.echo(f"wrote {output.format} to {output.path}", err=True)
@@ -112,8 +114,10 @@ def show(text: str) -> None:
         raise CgauditError(f"standard output cannot be written: {why}; write to a file with -o FORMAT=FILE") from None
 
 
-def screen(output: Output) -> Screen:
+def screen(output: Output) -> "Screen":
     """What the report is written on. Files, and pipes unless the environment says otherwise, are all alike."""
+    from kubectl_cgaudit.report.screen import PLAIN, Screen
+
     if output.path or sys.stdout is None:
         return PLAIN
     terminal = sys.stdout.isatty()
@@ -122,6 +126,10 @@ def screen(output: Output) -> Screen:
 
 def _width(*, terminal: bool) -> int:
     """COLUMNS if it is set, else the terminal's."""
+    import shutil
+
+    from kubectl_cgaudit.report.screen import NARROWEST, WIDEST
+
     said = os.environ.get("COLUMNS", "")
     if said.isascii() and said.isdigit() and int(said[:9]):
         found = int(said[:9])
@@ -180,6 +188,8 @@ def _is_device(path: str) -> bool:
 def _replacing(target: Path) -> Iterator[BinaryIO]:
     if target.is_dir():
         raise IsADirectoryError(21, "it is a directory")
+    import tempfile
+
     # mkstemp makes the file 0600, and os.replace keeps that.
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp")
     try:

@@ -4,21 +4,20 @@ import os
 from collections.abc import Callable
 from datetime import date, datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
-from msgspec import Struct
 
 from kubectl_cgaudit.errors import UsageError
-from kubectl_cgaudit.judge.audit import SEVERITIES, Audit, Severity
 
 if TYPE_CHECKING:
+    from kubectl_cgaudit.judge.audit import Audit, Severity
     from kubectl_cgaudit.judge.baseline import Baseline
     from kubectl_cgaudit.judge.policy.types import Policy
 
 INCOMPLETE, FOUND = 3, 4
 F = TypeVar("F", bound=Callable[..., Any])
-_LEVELS = ("none", *reversed(SEVERITIES))
+_LEVELS = ("none", "low", "medium", "high", "critical")
 _FLAGS = (
     click.option(
         "--policy",
@@ -42,10 +41,10 @@ _FLAGS = (
 )
 
 
-class Judging(Struct, frozen=True):
+class Judging(NamedTuple):
     """What the flags ask for."""
 
-    fail_on: Severity | None
+    fail_on: "Severity | None"
     policy: "Policy | None"
     baseline: "Baseline | None"
 
@@ -65,6 +64,7 @@ def read(policy: str | None, baseline: str | None, fail_on: str) -> Judging:
     """Read the files, before a cluster is asked. Raises UsageError and InputError."""
     from kubectl_cgaudit.collect.input import read_bytes
     from kubectl_cgaudit.judge import baseline as baselines
+    from kubectl_cgaudit.judge.audit import SEVERITIES
     from kubectl_cgaudit.judge.policy.read import load
     from kubectl_cgaudit.judge.saved import REMEDY
 
@@ -78,7 +78,7 @@ def read(policy: str | None, baseline: str | None, fail_on: str) -> Judging:
     )
 
 
-def judged(audit: Audit, judging: Judging) -> Audit:
+def judged(audit: "Audit", judging: Judging) -> "Audit":
     """The audit under the policy, and against the baseline. Raises UsageError where it is another migration's."""
     if judging.policy:
         from kubectl_cgaudit.judge.policy.apply import apply
@@ -91,7 +91,7 @@ def judged(audit: Audit, judging: Judging) -> Audit:
     return audit
 
 
-def again(audit: Audit, judging: Judging, source: str) -> Audit:
+def again(audit: "Audit", judging: Judging, source: str) -> "Audit":
     """The same for a saved audit. Raises UsageError for what was settled when it was made."""
     from kubectl_cgaudit.judge.thresholds import parse
 
@@ -112,7 +112,7 @@ def again(audit: Audit, judging: Judging, source: str) -> Audit:
     return judged(audit, judging)
 
 
-def exit_code(audit: Audit, judging: Judging) -> int:
+def exit_code(audit: "Audit", judging: Judging) -> int:
     """4 for findings at or above --fail-on, which is said on stderr, else 3 if the audit is incomplete, else 0."""
     from kubectl_cgaudit.judge.standing import at_or_above
     from kubectl_cgaudit.text import counted
@@ -145,4 +145,6 @@ def epoch() -> datetime | None:
     try:
         return datetime.fromtimestamp(int(said), timezone.utc)
     except (ValueError, OverflowError, OSError):
-        raise UsageError(f"SOURCE_DATE_EPOCH is {said!r}, which is neither a time in seconds nor the word now") from None
+        raise UsageError(
+            f"SOURCE_DATE_EPOCH is {said!r}, which is neither a time in seconds nor the word now"
+        ) from None

@@ -14,7 +14,6 @@ from kubectl_cgaudit.detect.state import DEFAULT_HANDLER, CgroupVersion, Setup, 
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.errors import UsageError
 
-DEFAULT = "v2+runtime"
 _FORMS = "v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6 or crun=1.28, combined with commas, or a states file"
 
 

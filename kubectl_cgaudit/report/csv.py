@@ -64,7 +64,7 @@ def pieces(audit: Audit, screen: Screen = PLAIN) -> Pieces:  # noqa: ARG001 - th
     def each(workload: WorkloadAudit, _first: bool) -> str:
         return _lines([_cell(value, screen) for value in row] for row in _rows(workload))
 
-    return Pieces(_lines([COLUMNS]), each, "")
+    return Pieces([_lines([COLUMNS])], each, [])
 
 
 def render(audit: Audit, screen: Screen = PLAIN) -> str:

@@ -1,15 +1,15 @@
 """JSON and YAML: the audit as it is, for programs."""
 
 import re
+from collections.abc import Iterator
+from itertools import chain
 
 import msgspec
 import yaml
-from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
+from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.report.pieces import Pieces, whole
 
-_JSON_PLACE = '\n  "workloads": []'
 _WIDTH = 120
 # What YAML does not take raw, also between quotes: https://yaml.org/spec/1.2.2/#51-character-set
 _NOT_PRINTABLE = re.compile(
@@ -19,50 +19,66 @@ _NOT_PRINTABLE = re.compile(
 
 def json_pieces(audit: Audit) -> Pieces:
     """JSON as `report/audit.schema.json` describes it."""
-    head, tail = _around(_formatted(replace(audit, workloads=())), _JSON_PLACE)
-    if not audit.workloads:
-        return Pieces(head + _JSON_PLACE, lambda *_: "", tail + "\n")
-    return Pieces(head + '\n  "workloads": [', _json_workload, "\n  ]" + tail + "\n")
+    before, after = _fields(audit)
+    between = ["" if audit.workloads else "[]"]
+    return Pieces(
+        head=chain(["{"], _json_fields(audit, before, first=True), [',\n  "workloads": ', *between]),
+        each=lambda workload, first: ("[" if first else ",") + _json_item(workload),
+        tail=chain(["\n  ]"] if audit.workloads else [], _json_fields(audit, after, first=False), ["\n}\n"]),
+    )
 
 
-def _json_workload(workload: WorkloadAudit, first: bool) -> str:
-    text = _formatted(workload).replace("\n", "\n    ")
-    return f"{'' if first else ','}\n    {text}"
+def _fields(audit: Audit) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The names of the fields in the output and in Python, before and after the workloads."""
+    names = list(zip(audit.__struct_encode_fields__, audit.__struct_fields__, strict=True))
+    place = [name for name, _ in names].index("workloads")
+    return names[:place], names[place + 1 :]
 
 
-def _formatted(value: object) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+def _json_fields(audit: Audit, names: list[tuple[str, str]], *, first: bool) -> Iterator[str]:
+    for name, field in names:
+        value = getattr(audit, field)
+        yield f'{"" if first else ","}\n  "{name}": '
+        first = False
+        if isinstance(value, tuple) and value:
+            for index, each in enumerate(value):
+                yield ("," if index else "[") + _json_item(each)
+            yield "\n  ]"
+        else:
+            yield _indented(value, 2)
 
 
-def _around(text: str, place: str) -> tuple[str, str]:
-    # No text in the audit holds a raw line break, so nothing else in it looks like this.
-    head, _, tail = text.partition(place)
-    return head, tail
+def _json_item(value: object) -> str:
+    return f"\n    {_indented(value, 4)}"
+
+
+def _indented(value: object, depth: int) -> str:
+    # No text in JSON holds a raw line break.
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    return text.replace("\n", "\n" + " " * depth)
 
 
 def yaml_pieces(audit: Audit) -> Pieces:
     """The same data as YAML; what there is much of in the flow style, an item a line."""
-    parts: list[str] = []
-    place = 0
-    for field in audit.__struct_encode_fields__:
-        if field == "workloads":
-            place = len(parts)
-            parts.append("workloads:\n" if audit.workloads else "workloads: []\n")
-            continue
-        value = getattr(audit, _python_name(field))
+    before, after = _fields(audit)
+    return Pieces(
+        head=chain(_yaml_fields(audit, before), ["workloads:\n" if audit.workloads else "workloads: []\n"]),
+        each=lambda workload, _: _yaml_item(workload),
+        tail=_yaml_fields(audit, after),
+    )
+
+
+def _yaml_fields(audit: Audit, names: list[tuple[str, str]]) -> Iterator[str]:
+    for name, field in names:
+        value = getattr(audit, field)
         if isinstance(value, tuple) and value:
-            parts.append(f"{field}:\n" + "".join(_item(each) for each in value))
+            yield f"{name}:\n"
+            yield from map(_yaml_item, value)
         else:
-            parts.append(_dumped({field: value}))
-    return Pieces("".join(parts[: place + 1]), lambda workload, _: _item(workload), "".join(parts[place + 1 :]))
+            yield _dumped({name: value})
 
 
-def _python_name(field: str) -> str:
-    names = dict(zip(Audit.__struct_encode_fields__, Audit.__struct_fields__, strict=True))
-    return names[field]
-
-
-def _item(value: object) -> str:
+def _yaml_item(value: object) -> str:
     return f"- {_flow(value)}\n"
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from kubectl_cgaudit.judge.audit import Audit
-from kubectl_cgaudit.report.pieces import Pieces
-from kubectl_cgaudit.report.screen import PLAIN, Screen
+if TYPE_CHECKING:
+    from kubectl_cgaudit.judge.audit import Audit
+    from kubectl_cgaudit.report.pieces import Pieces
+    from kubectl_cgaudit.report.screen import Screen
 
 _RENDERERS = {
     "table": ("table", "render"),
@@ -24,8 +26,8 @@ _FOR_A_SCREEN = {"table", "wide", "csv"}
 FORMATS = tuple(_RENDERERS)
 
 
-def render(name: str, audit: Audit, screen: Screen = PLAIN) -> Pieces | str:
+def render(name: str, audit: "Audit", screen: "Screen | None" = None) -> "Pieces | str":
     """A report, in pieces where it shows every pod. Those that people read in a terminal fit their text to the screen."""
     module, function = _RENDERERS[name]
-    make: Callable[..., Pieces | str] = getattr(import_module(f"kubectl_cgaudit.report.{module}"), function)
-    return make(audit, screen=screen) if name in _FOR_A_SCREEN else make(audit)
+    make: "Callable[..., Pieces | str]" = getattr(import_module(f"kubectl_cgaudit.report.{module}"), function)
+    return make(audit, screen=screen) if screen and name in _FOR_A_SCREEN else make(audit)

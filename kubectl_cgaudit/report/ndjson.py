@@ -102,7 +102,7 @@ _MEASURES: dict[str, Callable[[Moment], int | float | None]] = {
 
 def pieces(audit: Audit) -> Pieces:
     """A line a container."""
-    return Pieces("", lambda workload, _: "".join(lines(workload, audit)), "")
+    return Pieces([], lambda workload, _: "".join(lines(workload, audit)), [])
 
 
 def render(audit: Audit) -> str:

@@ -11,10 +11,10 @@ from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
 class Pieces(Struct, frozen=True):
     """The pieces of a report on one audit."""
 
-    head: str
+    head: Iterable[str]
     each: Callable[[WorkloadAudit, bool], str]
     """Of a workload with its pods made, and whether it is the first."""
-    tail: str
+    tail: Iterable[str]
 
 
 def whole(pieces: Pieces, audit: Audit) -> str:
@@ -29,11 +29,11 @@ def chunks(reports: Iterable[Pieces], audit: Audit, write: Callable[[int, str], 
     """
     listed = list(reports)
     for place, pieces in enumerate(listed):
-        yield write(place, pieces.head)
+        yield from (write(place, text) for text in pieces.head)
     if listed:
         for index, workload in enumerate(audit.workloads):
             made = replace(workload, pods=tuple(workload.pods))
             for place, pieces in enumerate(listed):
                 yield write(place, pieces.each(made, index == 0))
     for place, pieces in enumerate(listed):
-        yield write(place, pieces.tail)
+        yield from (write(place, text) for text in pieces.tail)

@@ -97,7 +97,10 @@ def _remedy(case: PodCase, placed: PlacedPod, loser: Container, before: Cgroup, 
     shift_to = pods.after({loser.name: mine, **dict(zip(names, theirs, strict=True))})
     raise_to = pods.after({loser.name: raised})
     # The runtime of now would split by the new requests with the old formula.
-    late = " Not before the new runtime creates the containers." if now.runtime(used).formula != formula else ""
+    moved = now.cgroup != then.cgroup
+    where = f" on cgroup {then.cgroup}" if moved else ""
+    changed = moved or now.runtime(used).formula != formula
+    late = f" Not before the new runtime creates the containers{where}." if changed else ""
     limits = " Their limits go with them, as the pod is Guaranteed." if pod.qos == "Guaranteed" else ""
     if raised > loser.request_milli and raise_to == pods.now:
         # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.

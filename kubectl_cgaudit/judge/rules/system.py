@@ -72,7 +72,7 @@ def keep_ratio(node: Node, case: Case, now: float) -> str:
     """The system.slice weight that keeps the ratio of now, and the ways to set it."""
     kubepods = case.after.kubepods.value or 1
     weight = max(1, min(MAX_WEIGHT, round(kubepods / now)))
-    # On v1 systemd would turn the weight into shares of another scale, and move the ratio the other way.
+    # On v1 systemd turns the weight into few shares, while kubepods still has many: the ratio moves the other way.
     moves = case.now.cgroup == "v1" and case.then.cgroup == "v2"
     start = f"Once {node.name} is on cgroup v2, not before, keep" if moves else f"On {node.name} keep"
     advice = (

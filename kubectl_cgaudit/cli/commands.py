@@ -1,0 +1,72 @@
+"""The commands beside the audit: each module is imported when its command is used, so that help comes at once."""
+
+from importlib import import_module
+from typing import cast
+
+import click
+
+COMMANDS = {
+    "complete": ("completion", "Print what the last of WORDS may become."),
+    "convert": ("convert", "Convert a CPU REQUEST such as 250m, shares or a weight with both formulas, and back."),
+    "diff": (
+        "diff",
+        "Compare two moments: which predictions for BEFORE came true in AFTER, and what moved that nobody predicted.",
+    ),
+    "explain": (
+        "explain",
+        "Show the arithmetic of one pod, from its spec to its share of the node's CPU, level by level.",
+    ),
+    "manifests": (
+        "manifests",
+        "Print the objects that run the audit inside the cluster, on a schedule, with the least that needs.",
+    ),
+    "nodes": (
+        "nodes",
+        "Show what each node runs: cgroup version, runtimes, kubelet, reserves, and how surely that is known.",
+    ),
+    "report": (
+        "report",
+        "Write a saved JSON audit in any format, byte for byte as the first run would have written it.",
+    ),
+    "snapshot": (
+        "snapshot",
+        "Save what an audit needs of the cluster, and nothing more, for an audit later or a comparison.",
+    ),
+    "tree": ("tree", "Show the cgroup tree of NODE, or of all nodes: every weight, quota and share, before and after."),
+    "verify": (
+        "verify",
+        "Compare what is predicted with what the kubelets measure, cgroup by cgroup: to check an upgrade afterwards.",
+    ),
+    "version": ("version", "Say which version this is, how new its knowledge is, and what it runs on."),
+}
+"""Module and one line of help of each command. A test compares the lines with the commands' own."""
+
+
+class Commands(click.Group):
+    """A group whose commands are imported on demand."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All of them, sorted."""
+        return sorted({*COMMANDS, *super().list_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        return load(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in the help, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx) if not hidden(name)])
+
+
+def hidden(name: str) -> bool:
+    """Whether a command is for programs only, and not in the help."""
+    return name == "complete"
+
+
+def load(name: str) -> click.Command:
+    """Import a command. Raises KeyError for a name that is none."""
+    module = import_module(f"kubectl_cgaudit.cli.{COMMANDS[name][0]}")
+    return cast("click.Command", getattr(module, f"{name}_command"))

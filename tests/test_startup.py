@@ -1,0 +1,53 @@
+"""What a command imports, for what it does not import it does not wait for."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kubectl_cgaudit.cli.audit import group
+from kubectl_cgaudit.cli.commands import COMMANDS, hidden, load
+from tests.support import RECORDED_FLAGS
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_they_say(name: str) -> None:
+    command = load(name)
+    assert (command.name, command.get_short_help_str(200)) == (name, COMMANDS[name][1])
+    assert command.hidden is hidden(name)
+
+
+def test_the_group_has_these_commands() -> None:
+    context = group.make_context("cgaudit", [], resilient_parsing=True)
+    assert group.list_commands(context) == sorted(COMMANDS)
+
+
+def imported(*arguments: str) -> set[str]:
+    """The top-level packages and our own modules that a command has imported when it ends."""
+    script = (
+        "import sys; from kubectl_cgaudit.cli.main import run; code = run(sys.argv[1:]); "
+        "print(chr(10).join(sys.modules), file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
+    return set(done.stderr.splitlines())
+
+
+def test_nothing_that_asks_no_cluster_imports_the_client(tmp_path: Path) -> None:
+    saved = tmp_path / "audit.json"
+    assert "kubernetes" not in imported(*RECORDED_FLAGS, "-o", f"json={saved}", "-o", "table")
+    for arguments in (["--help"], ["convert", "250m"], ["report", str(saved), "-o", f"html={tmp_path / 'x.html'}"]):
+        assert not {"kubernetes", "urllib3"} & imported(*arguments)
+
+
+def test_help_imports_next_to_nothing() -> None:
+    ours = {name for name in imported("--help") if name.startswith("kubectl_cgaudit.")}
+    assert ours == {
+        "kubectl_cgaudit.cli",
+        *(f"kubectl_cgaudit.cli.{name}" for name in ("audit", "commands", "main", "options", "output", "policy")),
+        "kubectl_cgaudit.errors",
+        "kubectl_cgaudit.report",
+        "kubectl_cgaudit.report.escape",
+        "kubectl_cgaudit.report.formats",
+    }
+    assert "msgspec" not in imported("--help")
