@@ -156,7 +156,10 @@ def test_a_date_only_with_source_date_epoch(
     assert json.loads(capsys.readouterr().out)["generatedAt"] == "2026-11-21T00:39:20Z"
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
     assert run([*RECORDED_FLAGS, "-o", "json"]) == 2
-    assert capsys.readouterr().err == "error: SOURCE_DATE_EPOCH is 'soon', which is neither a time in seconds nor the word now\n"
+    assert (
+        capsys.readouterr().err
+        == "error: SOURCE_DATE_EPOCH is 'soon', which is neither a time in seconds nor the word now\n"
+    )
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "behind"])

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kubectl_cgaudit.cli import names
-from kubectl_cgaudit.cli.audit import group
+from kubectl_cgaudit.cli.commands import COMMANDS, hidden, load
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.report.formats import FORMATS
 from tests.vcr_support import Reply, a_list, a_status, kubeconfig, serve
@@ -44,7 +44,7 @@ def api(path: str) -> Reply:
 
 def test_commands_and_flags(tmp_path: Path) -> None:
     commands, directive = ask("", home=tmp_path)
-    assert commands == sorted(name for name, command in group.commands.items() if not command.hidden)
+    assert commands == sorted(name for name in COMMANDS if not hidden(name))
     assert directive == ":4"
     assert ask("no", home=tmp_path) == (["nodes"], ":4")
     assert ask("nodes", "--ev", home=tmp_path) == (["--evidence"], ":4")
@@ -117,7 +117,7 @@ def test_a_cluster_that_never_answers_is_not_waited_for(tmp_path: Path, monkeypa
 
 
 def test_every_format_that_is_offered_is_taken(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    for name, command in group.commands.items():
+    for name, command in {name: load(name) for name in COMMANDS}.items():
         if not any(parameter.name == "outputs" for parameter in command.params):
             continue
         offered, _ = ask(name, "-o", "", home=tmp_path)

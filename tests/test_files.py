@@ -133,9 +133,7 @@ def test_a_bad_file_is_one_clear_sentence(content: bytes, message: str, tmp_path
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read(tmp_path / "none.json")
-    assert (
-        str(caught.value) == f"{tmp_path}/none.json cannot be read: No such file or directory; check the path"
-    )
+    assert str(caught.value) == f"{tmp_path}/none.json cannot be read: No such file or directory; check the path"
 
 
 REPLICASET = {

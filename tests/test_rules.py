@@ -171,7 +171,8 @@ def with_init(migrate: str) -> Any:
             "100m",
             "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: app 200m -> 233m, "
             "vault 50m -> 31m, metrics 20m -> 6m; weights app : vault : metrics = 33 : 8 : 3, as 204 : 51 : 20 now. "
-            "Raising app alone takes 391m, 191m more a pod to schedule. Not before the new runtime creates the containers on cgroup v2.",
+            "Raising app alone takes 391m, 191m more a pod to schedule. "
+            "Not before the new runtime creates the containers on cgroup v2.",
         ),
         # The init container decides, and lowering vault lowers what it needs with it.
         (

@@ -6,7 +6,7 @@ from typing import cast
 import click
 
 COMMANDS = {
-    "complete": ("completion", "Print what the last of WORDS may become."),
+    "__complete": ("completion", "Print what the last of WORDS may become."),
     "convert": ("convert", "Convert a CPU REQUEST such as 250m, shares or a weight with both formulas, and back."),
     "diff": (
         "diff",
@@ -63,10 +63,10 @@ class Commands(click.Group):
 
 def hidden(name: str) -> bool:
     """Whether a command is for programs only, and not in the help."""
-    return name == "complete"
+    return name.startswith("__")
 
 
 def load(name: str) -> click.Command:
     """Import a command. Raises KeyError for a name that is none."""
     module = import_module(f"kubectl_cgaudit.cli.{COMMANDS[name][0]}")
-    return cast("click.Command", getattr(module, f"{name}_command"))
+    return cast("click.Command", getattr(module, f"{name.strip('_')}_command"))
