@@ -27,13 +27,16 @@ import hashlib, json, os, random, signal, sys, time
 from pathlib import Path
 from types import SimpleNamespace
 from kubectl_cgaudit.cli import output
+from kubectl_cgaudit.report import formats
 from kubectl_cgaudit.report.pieces import Pieces
 
 folder, kills, point = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 outputs = [output.Output(name, str(folder / f"audit.{name}")) for name in ("html", "json")]
 texts = {(age, name): (folder / f"{age}.{name}").read_text() for age in ("old", "new") for name in ("html", "json")}
 # Only the writing is of interest: the reports are made, and come in two pieces.
-output.render = lambda name, audit, screen: Pieces(texts[audit.age, name][:9000], lambda *_: "", texts[audit.age, name][9000:])
+formats.render = lambda name, audit, screen: Pieces(
+    [texts[audit.age, name][:9000]], lambda *_: "", [texts[audit.age, name][9000:]]
+)
 old, new = (SimpleNamespace(age=age, workloads=()) for age in ("old", "new"))
 whole = {(name, hashlib.sha256((folder / f"{age}.{name}").read_bytes()).hexdigest()): age
          for age in ("old", "new") for name in ("html", "json")}
