@@ -1,7 +1,6 @@
 """`report` writes what the first run would have written, and says what is no audit."""
 
 import gzip
-import re
 from pathlib import Path
 
 import pytest
@@ -9,11 +8,11 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.errors import InputError
-from kubectl_cgaudit.judge.audit import Audit, Known
+from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Known
 from kubectl_cgaudit.judge.saved import load
 from kubectl_cgaudit.report.data import render_json
 from kubectl_cgaudit.report.formats import FORMATS
-from tests.support import RECORDED_FLAGS, audited, recorded_audit, recorded_blind
+from tests.support import GOLDEN, RECORDED_FLAGS, audited, recorded_audit, recorded_blind
 from tests.test_markdown import HOSTILE, hand_made
 
 
@@ -34,7 +33,7 @@ def test_every_format_is_the_same_byte_for_byte(tmp_path: Path, monkeypatch: pyt
 def _sound(audit: Audit) -> Audit:
     """A hand-made audit with what every real one says of its nodes."""
     known = {**audit.nodes[0].known, "system_slice": Known("default", "hint", "x")}
-    return replace(audit, nodes=(replace(audit.nodes[0], known=known),))
+    return replace(audit, schema_version="1.1", nodes=(replace(audit.nodes[0], known=known),))
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
@@ -56,12 +55,23 @@ def test_gzip_and_an_incomplete_audit(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "INCOMPLETE" in capsys.readouterr().out
 
 
-def test_an_audit_of_the_schema_before_this_one_reads() -> None:
-    text = re.sub(r',\s*"qos": \{\}', "", render_json(replace(_sound(hand_made()), schema_version="1.0")))
-    assert '"qos": {' not in text
-    older = load(text.encode(), "x")
-    assert older.schema_version == "1.0"
-    assert older.nodes[0].cases[0].before.qos == {}
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_audit_that_the_schema_1_0_wrote(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The recorded cluster's, as the last release of that schema wrote it, in every format of today."""
+    assert run(["report", str(GOLDEN / "audit-1.0.json.gz"), "-o", name]) == 0
+    assert capsys.readouterr().out
+
+
+def test_an_older_audit_is_completed_from_what_is_in_it() -> None:
+    older = load(gzip.decompress((GOLDEN / "audit-1.0.json.gz").read_bytes()), "x")
+    today = recorded_audit()
+    assert older.schema_version == SCHEMA_VERSION
+    assert (older.container_count, older.weights) == (today.container_count, today.weights)
+    assert [(each.title, each.possibilities, each.inside_pod_best) for each in older.workloads] == [
+        (each.title, each.possibilities, each.inside_pod_best) for each in today.workloads
+    ]
+    # Nothing in the old one says this.
+    assert {case.before.qos == {} for node in older.nodes for case in node.cases} == {True}
 
 
 @pytest.mark.parametrize(

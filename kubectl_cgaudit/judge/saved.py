@@ -7,6 +7,7 @@ import msgspec
 
 from kubectl_cgaudit.errors import InputError
 from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit
+from kubectl_cgaudit.judge.upgrade import upgraded
 
 T = TypeVar("T")
 REMEDY = "save an audit with: kubectl cgaudit -o json=FILE"
@@ -17,11 +18,11 @@ class _Version(msgspec.Struct, rename="camel"):
 
 
 def load(data: bytes, source: str) -> Audit:
-    """The audit in `data`. Raises InputError where it is none, or one of a newer major version of the schema."""
+    """The audit in `data`, in today's schema. Raises InputError where it is none, or one of another major version."""
     audit = decode(data, source, Audit)
     for problem in _problems(audit):
         raise InputError(f"{source} is a damaged audit: {problem}; {REMEDY}")
-    return audit
+    return upgraded(audit)
 
 
 def decode(data: bytes, source: str, type_: type[T]) -> T:
