@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 import yaml
 
-from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.cli.main import as_kubectl_takes_them, run
 from kubectl_cgaudit.report import schema
 from tests.support import GOLDEN, RECORDED_FLAGS, container, node, pod
 
@@ -575,3 +575,35 @@ def test_kubelet_flags_are_checked(
 ) -> None:
     assert run([*words, "-f", str(small)]) == code
     assert capsys.readouterr().err.startswith(f"error: {message}")
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        (["-n=shop", "-l=app=web", "-o=csv"], ["-nshop", "-lapp=web", "-ocsv"]),
+        (["-n", "shop", "--output=csv", "-f", "-"], ["-n", "shop", "--output=csv", "-f", "-"]),
+        (["-n="], ["-n="]),
+        (["--", "-n=shop"], ["--", "-n=shop"]),
+    ],
+)
+def test_short_flags_with_an_equals_sign_as_kubectl_has_them(given: list[str], taken: list[str]) -> None:
+    assert as_kubectl_takes_them(given) == taken
+
+
+def test_a_namespace_behind_an_equals_sign_is_that_namespace(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*RECORDED_FLAGS, "-n=shop", "-o=csv"]) == 0
+    first = capsys.readouterr().out
+    assert run([*RECORDED_FLAGS, "-n", "shop", "-o", "csv"]) == 0
+    assert capsys.readouterr().out == first
+    assert first.count("\r\nshop,") == first.count("\r\n") - 1 > 10
+
+
+@pytest.mark.parametrize("flags", [["-n", "shpo"], ["-l", "app=nope"]])
+def test_a_filter_that_matches_nothing_is_no_pass(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*RECORDED_FLAGS, *flags, "-o", "json"]) == 3
+    audit = json.loads(capsys.readouterr().out)
+    (gap,) = audit["coverage"]["gaps"]
+    assert gap["why"] == "there is none"
+    assert [each["rule"] for each in audit["findings"] if each["rule"] == "CGA001"] == ["CGA001"]
+    assert audit["verdict"]["sentence"].startswith("No pod was audited")
+    assert run([*RECORDED_FLAGS, *flags, "--fail-on", "high"]) == 4

@@ -1,6 +1,7 @@
 """`kubectl cgaudit`: errors become one sentence and an exit code here."""
 
 import os
+import re
 import sys
 
 import click
@@ -10,6 +11,7 @@ from kubectl_cgaudit.errors import CgauditError, PipeClosedError
 from kubectl_cgaudit.report.escape import visible
 
 _INTERRUPTED = 130
+_SHORT = re.compile(r"^-([A-Za-z])=(?=.)")
 _PIPE_CLOSED = 141
 
 
@@ -21,7 +23,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run the command; returns its exit code."""
     try:
-        result = group.main(arguments, prog_name="kubectl cgaudit", standalone_mode=False)
+        result = group.main(as_kubectl_takes_them(arguments), prog_name="kubectl cgaudit", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except CgauditError as error:
@@ -46,6 +48,12 @@ def run(arguments: list[str]) -> int:
     except RecursionError:
         return _fail("the input is nested too deeply to be what kubectl prints; save it again with kubectl", 1)
     return result if isinstance(result, int) else 0
+
+
+def as_kubectl_takes_them(arguments: list[str]) -> list[str]:
+    """The arguments with `-n=shop` as `-nshop`: kubectl takes both, and click would look for the namespace `=shop`."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return [_SHORT.sub(r"-\1", each) for each in arguments[:end]] + arguments[end:]
 
 
 def _fail(message: str, code: int) -> int:

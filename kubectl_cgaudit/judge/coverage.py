@@ -16,13 +16,13 @@ def cover(cluster: Cluster, unmatched: tuple[str, ...]) -> Coverage:
     active = [pod for pod in cluster.pods if not pod.finished]
     placed = Counter(kinds[pod.node] for pod in active if pod.node in kinds)
     gaps = [GapRecord(gap.what, gap.why, gap.remedy) for gap in reading.gaps]
-    gaps += _unusable(cluster) + _missing(cluster) + _without_kubepods(cluster)
+    gaps += _no_match(cluster) + _unusable(cluster) + _missing(cluster) + _without_kubepods(cluster)
     return Coverage(
         complete=not gaps,
         source=reading.source,
         filter=reading.filter,
         gaps=tuple(gaps),
-        notes=(*reading.notes, *_no_match(cluster)),
+        notes=reading.notes,
         unmatched=unmatched,
         nodes_read=len(cluster.nodes),
         nodes_audited=sum(kind == "linux" for kind in kinds.values()),
@@ -43,9 +43,12 @@ def cover(cluster: Cluster, unmatched: tuple[str, ...]) -> Coverage:
     )
 
 
-def _no_match(cluster: Cluster) -> list[str]:
-    chosen = any(pod.selected for pod in cluster.pods)
-    return [] if chosen or not cluster.reading.filter else [f"No pod matches {cluster.reading.filter}"]
+def _no_match(cluster: Cluster) -> list[GapRecord]:
+    """A filter that matches nothing is most often a typo, and what it was meant for was not audited."""
+    if not cluster.reading.filter or not cluster.pods or any(pod.selected for pod in cluster.pods):
+        return []
+    remedy = "Check -n and -l: kubectl get pods with the same flags shows what they match"
+    return [GapRecord(f"pods that match {cluster.reading.filter}", "there is none", remedy)]
 
 
 def _of_kind(cluster: Cluster, kind: NodeKind) -> tuple[str, ...]:
