@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RECORDED := -f tests/golden/nodes.json -f tests/golden/pods.json -f tests/golden/workloads.json \
 	-f tests/golden/runtimeclasses.json --states tests/golden/states.yaml
 
-.PHONY: help dist demo test coverage lint bench reports schema clean
+.PHONY: help dist demo test coverage lint bench reports screenshots schema clean
 
 help:
 	@echo "make demo     audit the recorded cluster: table here, HTML and Markdown in reports/"

@@ -83,8 +83,11 @@ def _yaml_item(value: object) -> str:
 
 
 def _flow(value: object) -> str:
+    text = msgspec.json.encode(value).decode()
+    if text.isascii() and text.isprintable():
+        return text
     # JSON is YAML, but for characters that JSON may hold raw and YAML only escaped.
-    return _NOT_PRINTABLE.sub(lambda found: _escaped(found[0]), msgspec.json.encode(value).decode())
+    return _NOT_PRINTABLE.sub(lambda found: _escaped(found[0]), text)
 
 
 def _escaped(character: str) -> str:
