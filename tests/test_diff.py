@@ -23,7 +23,7 @@ from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.judge.diff.outcome import Limit, exact, within
 from kubectl_cgaudit.judge.diff.types import Diff, Measure, WorkloadDiff
 from kubectl_cgaudit.judge.thresholds import Thresholds
-from kubectl_cgaudit.report import diff_data, diff_html, diff_markdown, diff_table
+from kubectl_cgaudit.report import diff_content, diff_data, diff_html, diff_markdown, diff_table
 from kubectl_cgaudit.report.data import render_json
 from tests.support import STATES, V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod, recorded
 
@@ -48,6 +48,14 @@ def now_of(found: Cluster, rules: str = "") -> Audit:
 def recorded_diff(to: str, rules_after: str, found: Cluster | None = None) -> Diff:
     before = audit(recorded(), states.load(str(STATES)), scenario.parse(to), Thresholds(), None)
     return diff(before, now_of(found or recorded(), rules_after))
+
+
+def moved_for_real() -> Cluster:
+    """The recorded cluster without what worker-b says of its runtimes, which contradicts that they were moved."""
+    found = recorded()
+    return replace(
+        found, nodes=tuple(replace(each, handlers=()) if each.name == "worker-b" else each for each in found.nodes)
+    )
 
 
 def after_rules() -> str:
@@ -81,7 +89,7 @@ def only(found: Diff) -> WorkloadDiff:
 
 
 def test_every_predicted_change_of_the_recorded_cluster_came_true() -> None:
-    found = recorded_diff(str(MOVED), after_rules())
+    found = recorded_diff(str(MOVED), after_rules(), moved_for_real())
     assert of_nodes(found) == {
         ("worker-b", "runtime", "crun-old"): ("came-true", ("linear",), ("quadratic",), ("quadratic",)),
         ("worker-b", "runtime", "default"): ("came-true", ("linear",), ("quadratic",), ("quadratic",)),
@@ -140,11 +148,13 @@ def test_two_snapshots_on_the_command_line(tmp_path: Path, capsys: pytest.Captur
     text = " ".join(capsys.readouterr().out.split())
     assert "before: before.json.gz (snapshot of nodes.json, pods.json," in text
     assert "worker-c came-true pods : system 3.7 : 1 -> 1.45 : 1" in text
-    assert "shop/checkout came-true 1/3 app weight shares 1024 -> weight 39" in text
+    assert "shop/checkout came-true 1/3 app we…on worker-c shares 1024 -> weight 39" in text
+    assert "worker-b unknown runtime default now quadratic, in doubt" in text
     assert run(["diff", *flags]) == 4
     text = " ".join(capsys.readouterr().out.split())
     assert "worker-a as-before runtime runc-old linear, not quadratic" in text
-    assert "shop/checkout otherwise 1/3 app weight shares 1024 -> weight 39, not 100" in text
+    assert "shop/checkout otherwise 1/3 app …worker-c shares 1024 -> weight 39, not 100" in text
+    assert "cells cut at …: -o markdown and -o html show more, -o json all." in text
     assert run(["diff", *flags[:-1]]) == 0
 
 
@@ -474,3 +484,122 @@ def test_what_kubectl_printed_is_taken_too(
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert run(["diff", "-", str(tmp_path / "b.json")]) == 1
     assert capsys.readouterr().err.startswith("error: standard input holds neither a snapshot nor an audit; save it to")
+
+
+SAYS = (
+    "runtime:default: after.yaml rule 4 says quadratic, but node.status.runtimeHandlers says not quadratic "
+    "(userNamespaces is false)"
+)
+
+
+def contradicted_diff() -> Diff:
+    before = audit(recorded(), states.load(str(STATES)), scenario.parse(str(MOVED)), Thresholds(), None)
+    after = audit(recorded(), states.parse(after_rules(), "after.yaml"), scenario.parse("v2"), Thresholds(), None)
+    return diff(before, after)
+
+
+def test_what_the_evidence_contradicts_never_came_true() -> None:
+    found = contradicted_diff()
+    says = f"{SAYS}; {SAYS.replace('default', 'runc-old')}"
+    why = f"the evidence on worker-b contradicts what was said: {says}"
+    assert [(each.name, each.outcome, each.because) for each in found.nodes] == [
+        ("worker-a", "unchanged", ()),
+        ("worker-b", "unknown", (why,)),
+        ("worker-c", "came-true", ()),
+    ]
+    pods = [(workload.title, each) for workload in found.workloads for each in workload.pods]
+    on_b = {(each.outcome, each.because) for _, each in pods if each.now_node == "worker-b"}
+    assert on_b == {("unknown", (why,)), ("unchanged", ())}
+    assert {each.outcome for _, each in pods if each.now_node == "worker-c"} == {"came-true"}
+    assert found.summary.sentence == (
+        "Of 15 workloads in both: 8 cannot be said; 3 changed as predicted; 4 as before, as predicted. Of 3 nodes in "
+        "both: 1 cannot be said; 1 changed as predicted; 1 as before, as predicted. Nothing is known to have moved that "
+        "nobody predicted."
+    )
+    assert found.summary.notes[:2] == (
+        f"Now, the evidence on worker-b contradicts what was said: {SAYS}.",
+        f"Now, the evidence on worker-b contradicts what was said: {SAYS.replace('default', 'runc-old')}.",
+    )
+
+
+def test_the_contradictions_are_in_every_format() -> None:
+    found = contradicted_diff()
+    note = f"Now, the evidence on worker-b contradicts what was said: {SAYS}."
+    assert note in " ".join(diff_table.render(found).split())
+    assert note in json.loads(diff_data.render_json(found))["summary"]["notes"]
+    assert note in yaml.safe_load(diff_data.render_yaml(found))["summary"]["notes"]
+    rows = [*diff_content.node_rows(found.nodes), *diff_content.workload_rows(found.workloads)]
+    assert {(row.outcome, row.because) for row in rows} == {
+        ("came-true", ()),
+        ("unknown", ("the evidence on worker-b contradicts what was said: see the notes",)),
+    }
+    assert f"<li>{note}</li>" in diff_html.render(found)
+    # A zero-width space keeps `runtime:` from being taken for a link or an emoji.
+    assert note.replace("runtime:", "runtime:\u200b") in MarkdownIt("gfm-like").render(diff_markdown.render(found))
+
+
+def test_contradictions_of_both_sides_are_said_once_for_all_nodes_with_the_same() -> None:
+    said = audited(cluster(N1, N2, A), V2_LINEAR, "v2")
+    against = replace(said, nodes=tuple(replace(each, contradictions=("a but b",)) for each in said.nodes))
+    assert diff(against, said).summary.notes[0] == "Before, the evidence on n1, n2 contradicts what was said: a but b."
+    found = diff(said, against)
+    assert found.summary.notes[0] == "Now, the evidence on n1, n2 contradicts what was said: a but b."
+    assert found.summary.sentence.endswith("Nothing is known to have moved that nobody predicted.")
+    many = tuple(f"{n:02} but b" for n in range(25))
+    crowded = diff(said, replace(said, nodes=tuple(replace(each, contradictions=many) for each in said.nodes)))
+    table = " ".join(diff_table.render(crowded).split())
+    assert ("19 but b." in table, "20 but b." in table) == (True, False)
+    assert "5 more notes: -o json shows all." in table
+
+
+def test_an_open_row_says_which_side_is_open() -> None:
+    def weight_row(before: str, after: str) -> tuple[str, tuple[str, ...]]:
+        found = diff(audited(cluster(N1, A), before, "runtime"), now_of(cluster(N1, A), after))
+        (row,) = [row for row in diff_content.workload_rows(found.workloads) if row.what == "app weight"]
+        return diff_content.change(row), row.because
+
+    was, now = "what ran there before is not known", "what runs there now is not known"
+    half = "- {cgroup: v2}"
+    assert weight_row(half, BOTH) == ("? -> weight 100", (was,))
+    assert weight_row(V2_LINEAR, half) == ("weight 39 -> ?", (now,))
+    assert weight_row(half, half) == ("? -> ?", (was, now))
+    found = diff(audited(cluster(N1, A), half, "runtime"), now_of(cluster(N1, A), BOTH))
+    assert found.summary.notes[0] == "What ran before on n1 is not known, so what depends on it cannot be said."
+    assert not [note for note in found.summary.notes if note.startswith("What runs now on n1 is not known")]
+
+
+def test_rows_of_a_workload_that_look_the_same_name_their_node() -> None:
+    pair = cluster(N1, N2, deployed("w-1", "n1"), deployed("w-2", "n2"))
+    before = audited(pair, V2_LINEAR, "runtime")
+    found = diff(before, now_of(pair, f"{V2_QUADRATIC}\n- {{match: {{name: n2}}, runtimes: {{default: runc 1.1.15}}}}"))
+    rows = [
+        (row.outcome, row.what, row.before, row.now)
+        for row in diff_content.workload_rows(found.workloads)
+        if "weight" in row.what
+    ]
+    assert rows == [
+        ("as-before", "app weight on n2", "weight 39", "weight 39"),
+        ("came-true", "app weight on n1", "weight 39", "weight 100"),
+    ]
+    assert "app weight on n2" in diff_markdown.render(found)
+    same = diff(before, now_of(pair, V2_QUADRATIC))
+    assert [row.what for row in diff_content.workload_rows(same.workloads) if "weight" in row.what] == ["app weight"]
+
+
+def test_the_worked_example_of_the_docs_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (MOVED.parent.parent / "diff.md").read_text()
+    example = page.partition("## Worked example")[2]
+    script, quoted = (example.split(f"```{kind}\n")[1].partition("```")[0] for kind in ("sh", "text"))
+    lines = script.splitlines()
+    root = MOVED.parent.parent.parent
+    for name in ("tests", "docs"):
+        (tmp_path / name).symlink_to(root / name)
+    monkeypatch.chdir(tmp_path)
+    assert lines[1].split() == ["cat", "tests/golden/states.yaml", "docs/examples/moved.yaml", ">", "after.yaml"]
+    Path("after.yaml").write_text(Path("tests/golden/states.yaml").read_text() + MOVED.read_text())
+    for line in (lines[0], lines[2]):
+        assert line.startswith("kubectl cgaudit ")
+        assert run(line.split()[2:]) == 0
+    assert quoted in capsys.readouterr().out

@@ -39,11 +39,12 @@ class _Head(Struct, rename="camel"):
     metavar="TARGET",
     help=f"What was predicted for BEFORE, as for the audit; an audit holds its own. [default: {DEFAULT_TO}]",
 )
-@click.option("--states", metavar="FILE", help="What the nodes of BEFORE ran, if it is no audit.")
+@click.option("--states", metavar="FILE", help="What the nodes of BEFORE ran: a whole states file, if it is no audit.")
 @click.option(
     "--states-after",
     metavar="FILE",
-    help="What the nodes of AFTER run, if it is no audit. Without it only AFTER's own evidence counts.",
+    help="What all nodes of AFTER run: a whole states file, not only what changed, if it is no audit. Without it only "
+    "AFTER's own evidence counts.",
 )
 @click.option(
     "--threshold",

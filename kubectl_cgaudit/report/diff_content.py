@@ -1,5 +1,6 @@
 """What a report of a comparison says, the same in every format: rows and words, not escaped yet."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -12,10 +13,12 @@ from kubectl_cgaudit.judge.diff.types import (
     Measure,
     NodeDiff,
     Outcome,
+    PodDiff,
     Side,
     Value,
     What,
     WorkloadDiff,
+    contradicted,
 )
 from kubectl_cgaudit.report.words import KIND_LETTERS, number, percent
 from kubectl_cgaudit.text import counted, named
@@ -25,7 +28,7 @@ OUTCOME_WORDS: dict[Outcome, str] = {
     "unpredicted": "moved, and no change was predicted",
     "otherwise": "moved, but not as predicted",
     "as-before": "a change was predicted, and it is still as before",
-    "unknown": "cannot be said: what runs there is not known",
+    "unknown": "cannot be said: what ran there before or runs there now is not known (?), or is in doubt: see the notes",
     "other-cause": "not as predicted, and something else explains it: other requests, another node, other pods there",
     "came-true": "changed as predicted",
     "unchanged": "no change was predicted, and none came",
@@ -45,7 +48,10 @@ _WHAT: dict[What, str] = {
 _FRACTIONS: tuple[What, ...] = ("share", "in-pod")
 _ALLOWED = 3
 _NAMED = 4
+_NODES = 2
 _POD = "pod"
+OPEN_BEFORE = "what ran there before is not known"
+OPEN_NOW = "what runs there now is not known"
 
 
 class Row(Struct, frozen=True):
@@ -67,7 +73,13 @@ class Row(Struct, frozen=True):
 def node_rows(nodes: Sequence[NodeDiff]) -> list[Row]:
     """What wants attention first, then by name."""
     rows = [
-        _row(measure, f"{node.name} (was {node.replaces})" if node.replaces else node.name, "", 0, 0, node.because)
+        _row(
+            measure,
+            f"{node.name} (was {node.replaces})" if node.replaces else node.name,
+            _label("", measure),
+            (0, 0),
+            _reasons(measure, [(node.name, node.because)]),
+        )
         for node in nodes
         for measure in node.measures
     ]
@@ -84,20 +96,23 @@ def _attention(row: Row) -> int:
 
 
 def _of_workload(workload: WorkloadDiff) -> Iterator[Row]:
-    found: dict[tuple[str, Measure], list[tuple[str, ...]]] = {}
+    found: dict[tuple[str, Measure], list[PodDiff]] = {}
     for pod in workload.pods:
         for measure in pod.measures:
-            found.setdefault((_POD, measure), []).append(pod.because)
+            found.setdefault((_POD, measure), []).append(pod)
         for container in pod.containers:
             for measure in container.measures:
-                found.setdefault((container.name, measure), []).append(pod.because)
+                found.setdefault((container.name, measure), []).append(pod)
     said = {measure.outcome for name, measure in found if not _follows(name, measure)}
     shown = [(name, measure) for name, measure in found if measure.outcome not in said or not _follows(name, measure)]
     ordered = sorted(shown, key=lambda each: OUTCOMES.index(each[1].outcome))
+    labels = Counter(_label(name, measure) for name, measure in ordered)
     for name, measure in ordered:
-        because = tuple(dict.fromkeys(text for each in found[name, measure] for text in each))
-        count = len(found[name, measure])
-        yield _row(measure, subject(workload), name, count, len(workload.pods), because)
+        alike, label = found[name, measure], _label(name, measure)
+        if labels[label] > 1:
+            label = f"{label} on {named(sorted({pod.now_node for pod in alike}), _NODES)}"
+        because = _reasons(measure, [(pod.now_node, pod.because) for pod in alike])
+        yield _row(measure, subject(workload), label, (len(alike), len(workload.pods)), because)
     if workload.outcome == "unknown" and not any(measure.outcome == "unknown" for _, measure in ordered):
         unread = counted(workload.unpredicted_pods, "pod") if workload.unpredicted_pods else "its pods"
         why = (f"{unread} cannot be compared: their node, or what is needed of it, was not read",)
@@ -109,11 +124,34 @@ def _follows(name: str, measure: Measure) -> bool:
     return measure.what == "share" or (name != _POD and measure.what == "against-system")
 
 
-def _row(measure: Measure, subject: str, name: str, pods: int, of: int, because: tuple[str, ...]) -> Row:
-    what = " ".join(part for part in (name, _WHAT[measure.what], measure.of) if part)
-    said = because if measure.outcome == "other-cause" else ()
+def _label(name: str, measure: Measure) -> str:
+    return " ".join(part for part in (name, _WHAT[measure.what], measure.of) if part)
+
+
+def _reasons(measure: Measure, found: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
+    """Why it is not as predicted, or what leaves it open; `found` are the nodes and what is said of each."""
+    if measure.outcome not in ("other-cause", "unknown"):
+        return ()
+    against = [node for node, because in found if any(text.startswith(contradicted(node)) for text in because)]
+    if measure.outcome == "unknown":
+        # In full once, in the notes: every row of a node would repeat it.
+        nodes = named(sorted(set(against)), _NAMED)
+        return (*_open(measure), *([f"{contradicted(nodes)}see the notes"] if against else []))
+    others = (text for node, because in found for text in because if not text.startswith(contradicted(node)))
+    return tuple(dict.fromkeys(others))
+
+
+def _open(measure: Measure) -> Iterator[str]:
+    """The sides that allow several values, or none."""
+    if len(measure.before) != 1 or len(measure.predicted) != 1:
+        yield OPEN_BEFORE
+    if len(measure.now) != 1:
+        yield OPEN_NOW
+
+
+def _row(measure: Measure, subject: str, what: str, pods: tuple[int, int], because: tuple[str, ...]) -> Row:
     before, predicted, now = (_values(measure, each) for each in (measure.before, measure.predicted, measure.now))
-    return Row(measure.outcome, subject, what, before, predicted, now, pods, of, said)
+    return Row(measure.outcome, subject, what, before, predicted, now, *pods, because)
 
 
 def _values(measure: Measure, values: Sequence[Value]) -> str:
@@ -141,8 +179,15 @@ def change(row: Row) -> str:
     if row.outcome == "as-before":
         return f"{row.now}, not {_after_unit(row.now, row.predicted)}"
     if row.outcome == "unknown":
-        return f"now {row.now}" if row.now else "; ".join(row.because)
+        return _unknown(row) if row.now else "; ".join(row.because)
     return f"{row.before} -> {_after_unit(row.before, row.now)}, not {_after_unit(row.now, row.predicted)}"
+
+
+def _unknown(row: Row) -> str:
+    """`?` stands for the side that is not known."""
+    if OPEN_BEFORE in row.because:
+        return "? -> ?" if OPEN_NOW in row.because else f"? -> {row.now}"
+    return f"{row.before} -> ?" if OPEN_NOW in row.because else f"now {row.now}, in doubt"
 
 
 def _after_unit(first: str, second: str) -> str:

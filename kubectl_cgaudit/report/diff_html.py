@@ -2,13 +2,12 @@
 
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 
 from kubectl_cgaudit.judge.diff.types import OUTCOMES, Diff, Outcome
 from kubectl_cgaudit.report import diff_content as content
+from kubectl_cgaudit.report import page
 from kubectl_cgaudit.report.cuts import Limits, first, fit
-from kubectl_cgaudit.report.html import _codes, _hash, _name, _shown, _text
 
 MOST = 4_900_000
 _LIMITS = Limits(groups=600, workloads=3000, cards=1, findings=1, containers=1, listed=300, text=3000)
@@ -39,24 +38,11 @@ def render(diff: Diff) -> str:
 
 @cache
 def _environment() -> Environment:
-    loader = PackageLoader("kubectl_cgaudit.report", "templates")
-    environment = Environment(
-        loader=loader,
-        autoescape=True,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    css = loader.get_source(environment, "report.css")[0].strip()
+    environment = page.environment()
     environment.globals.update(
-        # Our own file, not from a cluster: it goes into the page as it is, and its hash into its policy.
-        css=Markup(css),  # noqa: S704
-        css_hash=_hash(css),
         content=content,
         tiles=_TILES,
         outcomes=OUTCOMES,
         first=first,
     )
-    environment.filters.update(name=_name, text=_text, codes=_codes)
     return environment

@@ -32,7 +32,7 @@ def render(diff: Diff, screen: Screen = PLAIN) -> str:
         _grid("WORKLOAD", workloads, screen),
         _lone(diff, screen),
         "\n".join(said(f"{each}.", "  ") for each in _because([*nodes, *workloads])),
-        "\n".join(said(note, "  ") for note in diff.summary.notes),
+        "\n".join(said(note, "  ") for note in _notes(diff)),
         "\n".join([*_legend([*nodes, *workloads], screen), said(content.thresholds(diff))]),
     ]
     return screen.finished("\n\n".join(part for part in parts if part) + "\n")
@@ -54,7 +54,8 @@ def _grid(title: str, rows: Sequence[Row], screen: Screen) -> str:
     lines = grid(heads, cells, screen)
     left_out = [f"{counted(len(rows) - _MOST, 'more row')}"] if len(rows) > _MOST else []
     left_out += ["cells cut at …"] if any("…" in line for line in lines) else []
-    return "\n".join([*lines, f"{', '.join(left_out)}: -o json shows all."] if left_out else lines)
+    where = "-o markdown and -o html show more, -o json all"
+    return "\n".join([*lines, f"{', '.join(left_out)}: {where}."] if left_out else lines)
 
 
 def _lone(diff: Diff, screen: Screen) -> str:
@@ -65,6 +66,12 @@ def _lone(diff: Diff, screen: Screen) -> str:
     lines = grid(heads, [[screen.shown(cell) for cell in row] for row in found[:_MOST_LONE]], screen)
     more = len(found) - _MOST_LONE
     return "\n".join([*lines, f"{more} more: -o json shows all."] if more > 0 else lines)
+
+
+def _notes(diff: Diff) -> list[str]:
+    notes = diff.summary.notes
+    more = len(notes) - _MOST_LONE
+    return [*notes[:_MOST_LONE], *([f"{counted(more, 'more note')}: -o json shows all."] if more > 0 else [])]
 
 
 def _because(rows: Sequence[Row]) -> list[str]:

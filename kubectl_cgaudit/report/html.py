@@ -1,18 +1,14 @@
 """One self-contained HTML page: a manager reads its top, an engineer all of it. Its script only sorts and filters."""
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from functools import cache
 from itertools import islice
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 
 from kubectl_cgaudit.judge.audit import CONFIDENCES, EFFECTS, Audit, Change, Effect, NodeMoment, WorkloadAudit
-from kubectl_cgaudit.report import apart, appendix, closer, content, links, words
+from kubectl_cgaudit.report import apart, appendix, closer, content, links, page, words
 from kubectl_cgaudit.report.cuts import IN_FULL, Limits, first, fit
-from kubectl_cgaudit.report.escape import shorten, visible
 from kubectl_cgaudit.report.groups import grouped
 from kubectl_cgaudit.report.inside import Inside, moving
 from kubectl_cgaudit.report.pictures import curves, flow
@@ -66,22 +62,10 @@ def render(audit: Audit) -> str:
 
 @cache
 def _environment() -> Environment:
-    loader = PackageLoader("kubectl_cgaudit.report", "templates")
-    environment = Environment(
-        loader=loader,
-        autoescape=True,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    css, js = (loader.get_source(environment, name)[0].strip() for name in ("report.css", "report.js"))
+    environment = page.environment()
     environment.globals.update(
-        # Our own files, not from a cluster: they go into the page as they are, and their hashes into its policy.
-        css=Markup(css),  # noqa: S704
-        css_hash=_hash(css),
-        js=Markup(js),  # noqa: S704
-        js_hash=_hash(js),
+        js=page.own("report.js"),
+        js_hash=page.digest("report.js"),
         apart=apart.parts,
         content=content,
         words=words,
@@ -107,38 +91,7 @@ def _environment() -> Environment:
         sure_counts=_sure_counts,
         shown_change=_shown_change,
     )
-    environment.filters.update(name=_name, text=_text, marked=_marked, codes=_codes)
     return environment
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _shown(value: object) -> object:
-    """Every string that a template writes goes through here before it is escaped, however it got there."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _name(text: str) -> str:
-    """A name, cut where no real one could end."""
-    return shorten(visible(text), content.LONGEST_NAME)
-
-
-def _text(text: str) -> str:
-    """A sentence, cut where it would drown the page."""
-    return shorten(visible(text), content.LONGEST_TEXT)
-
-
-def _marked(text: str) -> str:
-    """`->` as the arrow it stands for."""
-    return text.replace(" -> ", " → ")
-
-
-def _codes(text: str) -> list[tuple[bool, str]]:
-    """A sentence in parts, with whether each stands between backticks."""
-    parts = _marked(_text(text)).split("`")
-    return [(False, "`".join(parts))] if len(parts) % 2 == 0 else [(i % 2 == 1, part) for i, part in enumerate(parts)]
 
 
 def _root_bar(moment: NodeMoment) -> list[tuple[str, str, str]]:

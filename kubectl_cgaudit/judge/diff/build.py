@@ -81,7 +81,7 @@ class _Comparison:
             gone_workloads=tuple(_alone(before[key], sure=is_read) for key in sorted(set(before) - set(after))),
         )
         baseless = [new.name for old, new in self.nodes.pairs if not nodes.same_ground(old, new)]
-        return summary.concluded(result, self.after.nodes, self.nodes.ambiguous, baseless)
+        return summary.concluded(result, self.before.nodes, self.after.nodes, self.nodes.ambiguous, baseless)
 
     def _workload(self, before: WorkloadAudit, after: WorkloadAudit) -> WorkloadDiff:
         matched = match.pods(
@@ -121,6 +121,7 @@ class _Comparison:
                 version_known=len({case.before.cgroup for case in now.cases}) == 1,
                 untold=nodes.untold(now),
                 same_ground=nodes.same_ground(was, now),
+                contradictions=now.contradictions,
             )
         return self._seen[old, new]
 

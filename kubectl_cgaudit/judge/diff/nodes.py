@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import NodeAudit, NodeMoment
 from kubectl_cgaudit.judge.diff.match import formula
-from kubectl_cgaudit.judge.diff.outcome import Limit, in_doubt, listed, of_numbers, of_words, worst
-from kubectl_cgaudit.judge.diff.types import LoneNode, Measure, NodeDiff, Value, What
+from kubectl_cgaudit.judge.diff.outcome import Limit, against_evidence, in_doubt, listed, of_numbers, of_words, worst
+from kubectl_cgaudit.judge.diff.types import LoneNode, Measure, NodeDiff, Value, What, contradicted
 
 _OF_THE_ROOT: tuple[What, ...] = ("system-slice", "pods-per-system")
 _OF_ITS_CPU: tuple[What, ...] = ("kubepods", "pods-per-system")
@@ -33,6 +33,11 @@ def compare(before: NodeAudit, after: NodeAudit, limit: Limit) -> NodeDiff:
     if not same_ground(before, after):
         measures = [in_doubt(each, all_of_it=True) if each.what in _OF_THE_ROOT else each for each in measures]
     because = []
+    if after.contradictions:
+        doubted = against_evidence(measures)
+        if doubted != measures:
+            because.append(contradicted(after.name) + "; ".join(after.contradictions))
+        measures = doubted
     if before.allocatable_milli != after.allocatable_milli:
         changed = [_excused(measure) for measure in measures]
         if changed != measures:

@@ -72,6 +72,11 @@ def in_doubt(measure: Measure, *, all_of_it: bool) -> Measure:
     return measure
 
 
+def against_evidence(measures: Iterable[Measure]) -> list[Measure]:
+    """The measures where evidence contradicts what is said of the node now: nothing came true for sure."""
+    return [in_doubt(measure, all_of_it=False) for measure in measures]
+
+
 def consistent(measures: Sequence[Measure]) -> list[Measure]:
     """The measures of one cgroup: where a change of any of them was predicted, none moved without a prediction."""
     if all(measure.before == measure.predicted for measure in measures):

@@ -9,7 +9,7 @@ from kubectl_cgaudit.judge.audit import CaseChange, ContainerAudit, PodAudit
 from kubectl_cgaudit.judge.diff.match import spec
 from kubectl_cgaudit.judge.diff.nodes import in_unit
 from kubectl_cgaudit.judge.diff.outcome import Limit, consistent, in_doubt, listed, of_numbers, of_words, worst
-from kubectl_cgaudit.judge.diff.types import ContainerDiff, Measure, Outcome, PodDiff, What
+from kubectl_cgaudit.judge.diff.types import ContainerDiff, Measure, Outcome, PodDiff, What, contradicted
 
 _OF_THE_NODE: tuple[What, ...] = ("share", "against-system")
 _MOVED: tuple[Outcome, ...] = ("unpredicted", "otherwise")
@@ -36,6 +36,8 @@ class Around(Struct, frozen=True):
     """Whether nothing can be said of its node's cgroups now."""
     same_ground: bool
     """Whether of both nodes as much is known of what competes with pods at the root."""
+    contradictions: tuple[str, ...]
+    """What the evidence on its node now says against what was said of it."""
 
 
 def compare(before: PodAudit, after: PodAudit, around: Around, limits: Limits) -> PodDiff:
@@ -116,6 +118,9 @@ class _Why:
         baseless = measure.what in _OF_THE_NODE and not self.around.same_ground
         if not known or self.around.untold or baseless:
             measure = in_doubt(measure, all_of_it=self.around.untold or baseless)
+        if self.around.contradictions and measure.outcome == "came-true":
+            self._needed.add("evidence")
+            measure = in_doubt(measure, all_of_it=False)
         cause = self._cause(measure, respecified=respecified)
         if cause is None:
             return measure
@@ -130,11 +135,12 @@ class _Why:
         return "pods" if measure.outcome in _MOVED and measure.what in _OF_THE_NODE and self.around.other_pods else None
 
     def said(self) -> tuple[str, ...]:
-        """The causes in words."""
+        """The causes, and the evidence against what was said, in words."""
         words = {
             "spec": f"it asks for other CPU: {', '.join(_changes(self.before, self.after))}",
             "node": f"it was on {self.before.node} and is on {self.after.node}, which is another kind of node",
             "pods": f"{self.after.node} has other pods now, or pods that ask for other CPU, or another size",
+            "evidence": contradicted(self.after.node) + "; ".join(self.around.contradictions),
         }
         return tuple(text for cause, text in words.items() if cause in self._needed)
 

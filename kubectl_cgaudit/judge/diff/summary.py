@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import NodeAudit
-from kubectl_cgaudit.judge.diff.types import NOT_PREDICTED, OUTCOMES, Diff, Outcome, Summary
+from kubectl_cgaudit.judge.diff.types import NOT_PREDICTED, OUTCOMES, Diff, Outcome, Summary, contradicted
 from kubectl_cgaudit.text import counted, named
 
 NOTHING = Summary("", moved=False, nodes={}, workloads={}, notes=())
@@ -31,14 +31,25 @@ _ORDER: tuple[Outcome, ...] = (
 )
 
 
-def concluded(diff: Diff, after: Sequence[NodeAudit], ambiguous: Sequence[str], baseless: Sequence[str]) -> Diff:
+def concluded(
+    diff: Diff,
+    before: Sequence[NodeAudit],
+    after: Sequence[NodeAudit],
+    ambiguous: Sequence[str],
+    baseless: Sequence[str],
+) -> Diff:
     """The comparison with its summary."""
     nodes, workloads = _counts(each.outcome for each in diff.nodes), _counts(each.outcome for each in diff.workloads)
     moved = any(nodes[outcome] or workloads[outcome] for outcome in NOT_PREDICTED)
-    notes = tuple(_notes(diff, after, ambiguous, baseless))
-    return replace(
-        diff, summary=Summary(" ".join(_sentences(diff, nodes, workloads, moved=moved)), moved, nodes, workloads, notes)
+    notes = (
+        *_of_the_sides(diff),
+        *_contradictions("Before", before),
+        *_contradictions("Now", after),
+        *_of_the_nodes(before, after, ambiguous, baseless),
     )
+    against = any(node.contradictions for node in after)
+    sentence = " ".join(_sentences(diff, nodes, workloads, moved=moved, against=against))
+    return replace(diff, summary=Summary(sentence, moved, nodes, workloads, notes))
 
 
 def _counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
@@ -46,13 +57,17 @@ def _counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
     return {outcome: found[outcome] for outcome in OUTCOMES}
 
 
-def _sentences(diff: Diff, nodes: dict[str, int], workloads: dict[str, int], *, moved: bool) -> Iterator[str]:
+def _sentences(
+    diff: Diff, nodes: dict[str, int], workloads: dict[str, int], *, moved: bool, against: bool
+) -> Iterator[str]:
     for what, counts in (("workload", workloads), ("node", nodes)):
         total = sum(counts.values())
         parts = [f"{counts[outcome]} {_SAID[outcome]}" for outcome in _ORDER if counts[outcome]]
         yield f"Of {counted(total, what)} in both: {'; '.join(parts)}." if parts else f"No {what} is in both."
     if not moved:
-        doubt = workloads["unknown"] or nodes["unknown"] or not (diff.before.complete and diff.after.complete)
+        doubt = (
+            against or workloads["unknown"] or nodes["unknown"] or not (diff.before.complete and diff.after.complete)
+        )
         yield f"Nothing {'is known to have ' if doubt else ''}moved that nobody predicted."
     lone = (
         ("workload", diff.new_workloads, "new"),
@@ -67,7 +82,7 @@ def _sentences(diff: Diff, nodes: dict[str, int], workloads: dict[str, int], *, 
         yield f"{', '.join(said)}."
 
 
-def _notes(diff: Diff, after: Sequence[NodeAudit], ambiguous: Sequence[str], baseless: Sequence[str]) -> Iterator[str]:
+def _of_the_sides(diff: Diff) -> Iterator[str]:
     for name, side in (("before", diff.before), ("after", diff.after)):
         if not side.complete:
             yield f"The audit {name} is incomplete: {named(side.gaps, _NAMED)}. What is missing there is not compared."
@@ -77,9 +92,27 @@ def _notes(diff: Diff, after: Sequence[NodeAudit], ambiguous: Sequence[str], bas
         yield "Because of that it cannot be said whether all that is shown as new or gone really is."
     if not diff.nodes and not diff.workloads:
         yield "No node and no workload is in both: these are two clusters, or nothing of the first is left."
+
+
+def _contradictions(when: str, nodes: Sequence[NodeAudit]) -> Iterator[str]:
+    """What the evidence says against what was said, once for all nodes with the same."""
+    found: dict[str, list[str]] = {}
+    for node in nodes:
+        for words in node.contradictions:
+            found.setdefault(words, []).append(node.name)
+    for words, names in found.items():
+        yield f"{when}, {contradicted(named(names, _NAMED))}{words}."
+
+
+def _of_the_nodes(
+    before: Sequence[NodeAudit], after: Sequence[NodeAudit], ambiguous: Sequence[str], baseless: Sequence[str]
+) -> Iterator[str]:
     told = [node.name for node in after if node.confidence == "assumed"]
     if told:
         yield f"What runs now on {named(told, _NAMED)} is taken from the states file, not measured: what came true rests on it."
+    was_unknown = [node.name for node in before if node.confidence == "unknown"]
+    if was_unknown:
+        yield f"What ran before on {named(was_unknown, _NAMED)} is not known, so what depends on it cannot be said."
     unknown = [node.name for node in after if node.confidence == "unknown"]
     if unknown:
         yield (

@@ -49,6 +49,11 @@ class _Record(Struct, frozen=True, rename="camel"):
     """A part of the comparison."""
 
 
+def contradicted(node: str) -> str:
+    """How a `because` begins that is a contradiction on `node`."""
+    return f"the evidence on {node} contradicts what was said: "
+
+
 class Measure(_Record, frozen=True):
     """One number or word: as it was, as it was predicted, and as it is now. Unchanged ones are left out."""
 
@@ -77,7 +82,9 @@ class PodDiff(_Record, frozen=True):
     now_node: str
     outcome: Annotated[Outcome, Meta(description="the first of OUTCOMES among the pod's and its containers' measures")]
     confidence: Annotated[Confidence, Meta(description="how sure it is what the pod runs on now")]
-    because: Annotated[tuple[str, ...], Meta(description="other causes than the migration")]
+    because: Annotated[
+        tuple[str, ...], Meta(description="other causes than the migration; evidence against what was said of its node")
+    ]
     measures: tuple[Measure, ...]
     containers: tuple[ContainerDiff, ...]
 
