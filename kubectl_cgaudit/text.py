@@ -1,4 +1,4 @@
-"""Amounts and lists in words, the same in messages and reports."""
+"""Amounts, numbers and lists in words, the same in messages and reports."""
 
 from collections.abc import Iterable
 
@@ -13,3 +13,18 @@ def named(names: Iterable[str], most: int) -> str:
     listed = list(names)
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + more
+
+
+def number(value: float) -> str:
+    """Three figures that matter: 1.45, 0.0458, 29.6, 3788."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def percent(fraction: float | None) -> str:
+    """A fraction as a percentage: 0.05%, 6.2%, 61%; `?` where it is not known."""
+    if fraction is None:
+        return "?"
+    value = fraction * 100
+    return (
+        f"{value:.0f}%" if abs(value) >= 10 else f"{value:.1f}%" if abs(value) >= 0.1 or not value else f"{value:.2f}%"
+    )

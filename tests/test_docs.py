@@ -15,9 +15,9 @@ from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.judge import scenario, thresholds
 from kubectl_cgaudit.judge.rules import catalogue
-from kubectl_cgaudit.judge.rules.context import percent, ratio
 from kubectl_cgaudit.predict.quota import milli_to_quota, round_up
 from kubectl_cgaudit.report.formats import FORMATS
+from kubectl_cgaudit.text import number, percent
 from tests.support import GOLDEN, RECORDED_FLAGS, STATES
 
 ROOT = Path(__file__).parent.parent
@@ -136,6 +136,18 @@ def test_relative_links_resolve(path: Path) -> None:
             assert not anchor or anchor in slugs, target
 
 
+def test_there_is_something_to_check() -> None:
+    """The checks of a page loop over what it has: together the pages have some of everything."""
+    texts = [path.read_text() for path in PAGES]
+    said = {
+        name for text in texts for name in re.findall(r"threshold `([a-z-]+)`, by default ", " ".join(text.split()))
+    }
+    assert said == {name.replace("_", "-") for name in thresholds.Thresholds.__struct_fields__}
+    assert sum(len(re.findall(r"\]\((?![a-z]+:)[^)]+\)", FENCE.sub("", text))) for text in texts) > 60
+    assert [len(every_block(language)) > 10 for language in ("sh", "cgaudit", "arithmetic")] == [True] * 3
+    assert sum(len(commands(body)) for path in PAGES for body in blocks(path, "sh", "cgaudit")) > 60
+
+
 @pytest.mark.parametrize("path", PAGES, ids=of)
 def test_thresholds_are_the_defaults_of_the_code(path: Path) -> None:
     known = {name.replace("_", "-"): value for name, value in msgspec.structs.asdict(thresholds.Thresholds()).items()}
@@ -182,7 +194,9 @@ def test_arithmetic_is_right(body: str) -> None:
     for line in body.splitlines():
         sum_, _, said = line.partition("  #")[0].rpartition(" = ")
         value = eval(sum_, {"__builtins__": {}}, NAMES)
-        shown = percent(value) if said.strip().endswith("%") else str(value) if isinstance(value, int) else ratio(value)
+        shown = (
+            percent(value) if said.strip().endswith("%") else str(value) if isinstance(value, int) else number(value)
+        )
         assert shown == said.strip(), line
 
 

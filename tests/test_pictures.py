@@ -134,8 +134,21 @@ def test_groups_keep_every_node_and_put_the_unknown_first() -> None:
 LIMITS = Limits(groups=60, workloads=1500, cards=40, findings=60, containers=3000, listed=60, text=3000)
 
 
-@pytest.mark.parametrize("most", [1, 100, 1000, 10_000])
-def test_fit_tightens_until_it_fits_or_nothing_is_left_to_cut(most: int) -> None:
+@pytest.mark.parametrize(
+    ("most", "length", "drawings", "last"),
+    [
+        # Workloads 1, containers 1 and 200 characters: there is nothing tighter, and this is more than was allowed.
+        (1, 202, 17, Limits(1, 1, 1, 1, 1, 1, 200)),
+        (100, 202, 17, Limits(1, 1, 1, 1, 1, 1, 200)),
+        # Workloads 4 after 14 steps of two thirds; the text is halved in the two steps after they were 10.
+        (1000, 755, 15, Limits(1, 4, 1, 1, 1, 1, 750)),
+        (7499, 5000, 2, Limits(40, 1000, 26, 40, 1000, 40, 3000)),
+        (7500, 7500, 1, LIMITS),
+    ],
+)
+def test_fit_tightens_until_it_fits_or_nothing_is_left_to_cut(
+    most: int, length: int, drawings: int, last: Limits
+) -> None:
     tried: list[Limits] = []
 
     def draw(limits: Limits) -> str:
@@ -143,9 +156,7 @@ def test_fit_tightens_until_it_fits_or_nothing_is_left_to_cut(most: int) -> None
         return "x" * (limits.workloads + limits.containers + limits.text)
 
     text = fit(draw, LIMITS, most)
-    assert len(text) == (202 if most == 1 or most == 100 else len(text))
-    assert len(text) <= most or tried[-1] == Limits(1, 1, 1, 1, 1, 1, 200)
-    assert len(tried) < 40
+    assert (len(text), len(tried), tried[0], tried[-1]) == (length, drawings, LIMITS, last)
 
 
 def test_first_counts_what_is_left_out() -> None:

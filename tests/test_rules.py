@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from kubectl_cgaudit.cgroups.weights import milli_to_shares, quadratic
-from kubectl_cgaudit.judge.rules.context import percent
 from kubectl_cgaudit.judge.rules.inside import request_for
+from kubectl_cgaudit.text import percent
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, of_rule, pod, recorded_audit
 
 ONE = pod("p", container("app", "1"))

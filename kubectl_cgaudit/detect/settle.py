@@ -67,19 +67,12 @@ def _without_units(state: State, told: State) -> State:
 
 def _leftovers(state: State, containers: Iterable[ContainerFormula]) -> tuple[Leftover, ...]:
     """The running containers whose measured weight is not what their handler writes now."""
-    by_handler: dict[str, list[ContainerFormula]] = defaultdict(list)
-    for each in containers:
-        by_handler[each.handler].append(each)
-    found = []
-    for handler, members in sorted(by_handler.items()):
-        known = state.runtime(handler)
-        now = known.formula if known else None
-        found += [
-            Leftover(each.namespace, each.pod, each.container, handler, each.weight, each.formula)
-            for each in members
-            if each.formula != now
-        ]
-    return tuple(found)
+    now = {handler: known.formula for handler, known in state.runtimes}
+    return tuple(
+        Leftover(each.namespace, each.pod, each.container, each.handler, each.weight, each.formula)
+        for each in sorted(containers, key=lambda each: each.handler)
+        if each.formula != now.get(each.handler)
+    )
 
 
 def _overruled(before: State, after: State, pieces: Iterable[Evidence]) -> State:

@@ -115,6 +115,11 @@ def default_root_value(cgroup: CgroupVersion) -> int:
     return DEFAULT_SHARES if cgroup == "v1" else DEFAULT_WEIGHT
 
 
+def unit_of(cgroup: CgroupVersion) -> Literal["shares", "weight"]:
+    """What a cgroup competes with: shares on v1, weight on v2."""
+    return "shares" if cgroup == "v1" else "weight"
+
+
 def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ...]:
     """Every way the open questions of a state can be answered, each with the words that tell it apart.
 

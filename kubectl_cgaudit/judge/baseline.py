@@ -1,5 +1,6 @@
 """What is new against an earlier audit: the findings that it has too are set apart, those that are gone are named."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -43,7 +44,7 @@ class Baseline(Struct, frozen=True):
 
 
 def load(data: bytes, source: str) -> Baseline:
-    """The baseline in the JSON of an audit. Raises InputError where it is none, or of a newer major schema version."""
+    """The baseline in the JSON of an audit. Raises InputError where it is none, or one of another major version."""
     return Baseline(source, decode(data, source, Earlier))
 
 
@@ -141,8 +142,8 @@ def _minor(version: str) -> int:
 
 
 def _sentence(audit: Audit, source: str) -> str:
-    amounts = [f"{sum(f.severity == each for f in audit.findings)} {each}" for each in SEVERITIES]
-    counts = ", ".join(each for each in amounts if not each.startswith("0 "))
+    amounts = Counter(finding.severity for finding in audit.findings)
+    counts = ", ".join(f"{amounts[each]} {each}" for each in SEVERITIES if amounts[each])
     verb = "is" if len(audit.findings) == 1 else "are"
     new = f"{counted(len(audit.findings), 'finding')} {verb} new ({counts})" if audit.findings else "nothing is new"
     gone = (

@@ -7,7 +7,7 @@ from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect.state import DEFAULT_HANDLER
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.judge import nodes
-from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, SEVERITIES, Audit, Coverage, Finding, ScenarioRecord
+from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Coverage, Finding, ScenarioRecord
 from kubectl_cgaudit.judge.compare import Comparison, compare
 from kubectl_cgaudit.judge.coverage import cover
 from kubectl_cgaudit.judge.rules import coverage as coverage_rule
@@ -44,11 +44,12 @@ def audit(
     """Judge a cluster. Raises UsageError when a states or target file does not fit one of its nodes."""
     comparisons = compare(cluster, rules, scenario)
     coverage = cover(cluster, tuple(_unmatched(cluster, comparisons, rules, scenario)))
-    context = Context(cluster, scenario, thresholds)
+    context = Context(cluster, thresholds)
     judged = Judged(context, comparisons, _POD_RULES)
+    # Before the workloads are made, which lets go of what is kept of them.
     sure_losses = judged.sure_losses()
     workloads = judged.workloads()
-    findings = tuple(sorted(_findings(context, comparisons, coverage, judged), key=_order))
+    findings = tuple(sorted(_findings(context, comparisons, coverage, judged), key=lambda each: each.order))
     return Audit(
         schema_version=SCHEMA_VERSION,
         tool_version=__version__,
@@ -74,11 +75,6 @@ def _findings(
         for rule in _NODE_RULES:
             yield from rule(context, comparison)
     yield from judged.findings()
-
-
-def _order(finding: Finding) -> tuple[int, str, bool]:
-    """Worst severity first; inside a rule what is sure comes first, in the rule's own order."""
-    return SEVERITIES.index(finding.severity), finding.rule, bool(finding.when)
 
 
 def _numbers(thresholds: Thresholds) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """What holds for every pod of a kind, whichever node it is on: seen once, by looking at one of them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, TypeVar, cast
 
@@ -7,7 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.model import Pod
-from kubectl_cgaudit.judge.audit import Effect, PodAudit, WeightCount
+from kubectl_cgaudit.judge import weights
+from kubectl_cgaudit.judge.audit import Effect, PodAudit
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import taken_for_granted
 from kubectl_cgaudit.judge.pods import audited, inside, relative, rounded, stops
@@ -49,16 +51,15 @@ class Numbers(Struct, frozen=True, gc=False):
 
 
 class Kind(Struct, frozen=True, eq=False, gc=False):
-    """Pods that are alike but for their share."""
+    """Pods that are alike but for their share. Each is its own: two are never equal."""
 
-    number: int
     effects: tuple[frozenset[Effect], ...]
     """By case, without those of the share."""
     moved: tuple[Moved, ...]
     numbers: tuple[Numbers, ...]
     """Of every container that has a number now and after."""
-    weights: tuple[tuple[WeightCount, int], ...]
-    """Each combination of request and numbers, with its count."""
+    weights: tuple[tuple[weights.Combination, int], ...]
+    """How many of the containers have which request and numbers."""
     containers: int
     found: tuple[Found, ...]
 
@@ -73,7 +74,6 @@ class Kinds:
         self._context = replace(context, words=False)
         self._rules = [(place, rule) for place, rule in enumerate(rules) if rule.by_share is None]
         self._known: dict[object, Kind] = {}
-        self._count = 0
         self._traits: dict[object, int] = {}
         self._parts: dict[object, object] = {}
         self._by_identity: dict[int, int] = {}
@@ -109,9 +109,7 @@ class Kinds:
         cases = comparison.pod(index)
         seen = audited(comparison, index, self._context.thresholds)
         surely = not taken_for_granted(comparison.state, used)
-        self._count += 1
         return Kind(
-            number=self._count,
             effects=tuple(
                 frozenset(
                     inside([each.cases[place] for each in seen.containers], self._context.thresholds)
@@ -121,7 +119,7 @@ class Kinds:
             ),
             moved=self._same(tuple(_moved(seen))),
             numbers=self._same(_numbers(seen)),
-            weights=self._same(tuple(_weights(seen))),
+            weights=self._same(tuple(Counter(weights.combinations(seen)).items())),
             containers=len(seen.containers),
             found=self._same(
                 tuple(
@@ -181,14 +179,3 @@ def _numbers(pod: PodAudit) -> tuple[Numbers, ...]:
             if before.value is not None and after.value is not None:
                 found.append(Numbers(place, before.version, before.value, after.version, after.value))
     return tuple(found)
-
-
-def _weights(pod: PodAudit) -> list[tuple[WeightCount, int]]:
-    counts: dict[WeightCount, int] = {}
-    for container in pod.containers:
-        milli = container.request_milli if container.request_milli is not None else container.limit_milli
-        for case in container.cases:
-            before, after = case.before, case.after
-            count = WeightCount(milli, before.version, before.value, after.version, after.value, 0)
-            counts[count] = counts.get(count, 0) + 1
-    return list(counts.items())

@@ -3,13 +3,12 @@
 from kubectl_cgaudit.collect.model import Cluster, Qos
 from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC
 from kubectl_cgaudit.detect.runtime import ALWAYS, Runtime
-from kubectl_cgaudit.detect.state import Setup, State, default_root_value
+from kubectl_cgaudit.detect.state import Setup, State, default_root_value, unit_of
 from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit, NodeCase, NodeMoment, QosMoment
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
+from kubectl_cgaudit.judge.pods import DIGITS
 from kubectl_cgaudit.predict.tree import QOS_CLASSES, NodeTree
-
-_DIGITS = 9
 
 
 def judge(comparison: Comparison, cluster: Cluster) -> NodeAudit:
@@ -47,9 +46,9 @@ def _moment(tree: NodeTree, setup: Setup) -> NodeMoment:
         cgroup=setup.cgroup,
         kubepods=kubepods,
         system_slice=system,
-        pods_per_system=round(kubepods / system, _DIGITS),
-        pods_share=round(tree.kubepods.share or 0.0, _DIGITS),
-        system_share=round(tree.system.share or 0.0, _DIGITS),
+        pods_per_system=round(kubepods / system, DIGITS),
+        pods_share=round(tree.kubepods.share or 0.0, DIGITS),
+        system_share=round(tree.system.share or 0.0, DIGITS),
         kubelet=f"{setup.kubelet_version or 'version unknown'} ({setup.kubelet_formula})",
         runtimes={handler: str(runtime) for handler, runtime in setup.runtimes},
         qos={qos: _qos(tree, qos) for qos in QOS_CLASSES},
@@ -60,8 +59,8 @@ def _qos(tree: NodeTree, qos: Qos) -> QosMoment:
     count = sum(pod.qos == qos for pod, _ in tree.pods.placed)
     slices = {"Burstable": tree.burstable, "BestEffort": tree.besteffort}
     if qos in slices:
-        return QosMoment(count, slices[qos].value or 0, round(slices[qos].share or 0.0, _DIGITS))
-    return QosMoment(count, tree.pods.totals[qos], round(tree.pods.slices[qos], _DIGITS))
+        return QosMoment(count, slices[qos].value or 0, round(slices[qos].share or 0.0, DIGITS))
+    return QosMoment(count, tree.pods.totals[qos], round(tree.pods.slices[qos], DIGITS))
 
 
 def _runtime(state: State, handler: str, runtime: Runtime) -> str:
@@ -75,7 +74,7 @@ def _runtime(state: State, handler: str, runtime: Runtime) -> str:
 
 
 def _known(state: State, handlers: tuple[str, ...]) -> dict[str, Known]:
-    unit = "shares" if state.cgroup == "v1" else "weight"
+    unit = unit_of(state.cgroup or "v2")
     default = "default" if state.cgroup is None else f"{unit} {default_root_value(state.cgroup)}"
     system = default if state.system_slice is None else f"{unit} {state.system_slice}"
     values: dict[str, str | None] = {

@@ -53,15 +53,13 @@ def audited(comparison: Comparison, index: int, thresholds: Thresholds) -> PodAu
 def _change(case: PodCase, before: Cgroup, after: Cgroup) -> CaseChange:
     return CaseChange(
         case.case.when,
-        _moment(case, before, case.before.cgroup, after=False),
-        _moment(case, after, case.after.cgroup, after=True),
+        _moment(case, before, after=False),
+        _moment(case, after, after=True),
     )
 
 
-def _moment(case: PodCase, cgroup: Cgroup, pod: Cgroup, *, after: bool) -> Moment:
-    in_pod = None
-    if cgroup.level == "container" and cgroup.share is not None and pod.share:
-        in_pod = cgroup.share / pod.share
+def _moment(case: PodCase, cgroup: Cgroup, *, after: bool) -> Moment:
+    in_pod = case.in_pod(cgroup, after=after) if cgroup.level == "container" else None
     return Moment(
         version=cgroup.version,
         value=cgroup.value,

@@ -1,10 +1,10 @@
 """What is kept of a workload while its pods go by."""
 
 from collections.abc import Sequence
-from typing import Literal, cast
+from typing import cast
 
 from kubectl_cgaudit.collect.model import Container, Pod
-from kubectl_cgaudit.detect.state import CgroupVersion, default_root_value
+from kubectl_cgaudit.detect.state import CgroupVersion, default_root_value, unit_of
 from kubectl_cgaudit.judge.audit import (
     CONFIDENCES,
     EFFECTS,
@@ -55,7 +55,7 @@ class Tally:
         self.best: Place | None = None
         self.sure_loss: SureLoss = (0.0, "", 0.0, 0.0)
         """The greatest loss against the system that holds in every case."""
-        self.kinds: dict[tuple[int, int], tuple[Kind, Pod, str]] = {}
+        self.kinds: dict[tuple[Kind, int], tuple[Pod, str]] = {}
         """Each kind of pod and its containers, with the first pod by name and its node."""
 
     def add(
@@ -87,10 +87,10 @@ class Tally:
             share = next((place for place in shares if place[2] == least[2]), least)
             self.sure_loss = min(self.sure_loss, (least[0], node, share[4], share[5]))
         # Pods of one kind may call their containers differently.
-        own = kind.number, id(pod.containers)
+        own = kind, id(pod.containers)
         known = self.kinds.get(own)
-        if known is None or pod.name < known[1].name:
-            self.kinds[own] = (kind, pod, node)
+        if known is None or pod.name < known[0].name:
+            self.kinds[own] = (pod, node)
 
     def audit(self, key: Key, same: dict[NominalChange, NominalChange]) -> WorkloadAudit:
         """The workload, with all its pods taken in; `same` holds what other workloads have too."""
@@ -120,7 +120,7 @@ class Tally:
         """The container that loses most of its pod, and where that container loses least or gains most."""
         moved = [
             (each.change, pod.name, each.when, node, each, _present(pod)[each.container].name)
-            for kind, pod, node in self.kinds.values()
+            for (kind, _), (pod, node) in self.kinds.items()
             for each in kind.moved
         ]
         if not moved:
@@ -135,7 +135,7 @@ class Tally:
 
     def _nominal(self) -> tuple[NominalChange, ...]:
         spans: dict[tuple[str, CgroupVersion, CgroupVersion], tuple[list[int], list[int]]] = {}
-        for kind, pod, _ in self.kinds.values():
+        for (kind, _), (pod, _) in self.kinds.items():
             present = _present(pod)
             for each in kind.numbers:
                 own = present[each.container].name, each.before_version, each.after_version
@@ -149,8 +149,8 @@ class Tally:
                 _span(will, 1),
                 _span(was, default_root_value(before)),
                 _span(will, default_root_value(after)),
-                _unit(before),
-                _unit(after),
+                unit_of(before),
+                unit_of(after),
             )
             for (name, before, after), (was, will) in spans.items()
         )
@@ -169,7 +169,3 @@ def _change(place: Place | None) -> Change | None:
         return None
     change, pod, when, node, before, after = place
     return Change(pod, None, node, when, before, after, change)
-
-
-def _unit(version: str) -> Literal["shares", "weight"]:
-    return "shares" if version == "v1" else "weight"

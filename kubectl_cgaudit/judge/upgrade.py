@@ -4,8 +4,9 @@ from collections import Counter
 
 from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Change, WeightCount, WorkloadAudit
+from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Change, WorkloadAudit
 from kubectl_cgaudit.judge.pods import relative, rounded
+from kubectl_cgaudit.judge.weights import combinations, counts
 
 
 def upgraded(audit: Audit) -> Audit:
@@ -13,13 +14,13 @@ def upgraded(audit: Audit) -> Audit:
     if audit.schema_version != "1.0":
         return audit
     workloads = tuple(_with_extremes(workload) for workload in audit.workloads)
-    containers = [container for workload in workloads for pod in workload.pods for container in pod.containers]
+    pods = [pod for workload in workloads for pod in workload.pods]
     return replace(
         audit,
         schema_version=SCHEMA_VERSION,
         workloads=workloads,
-        weights=_weights(audit),
-        container_count=len(containers),
+        weights=counts(Counter(each for pod in pods for each in combinations(pod))),
+        container_count=sum(len(pod.containers) for pod in pods),
     )
 
 
@@ -40,16 +41,3 @@ def _with_extremes(workload: WorkloadAudit) -> WorkloadAudit:
         inside_pod_best=max(found, key=lambda each: (each.change, each.pod, each.when), default=None),
         possibilities=max((len(pod.cases) for pod in workload.pods), default=0),
     )
-
-
-def _weights(audit: Audit) -> tuple[WeightCount, ...]:
-    counts: Counter[tuple[object, ...]] = Counter()
-    for workload in audit.workloads:
-        for pod in workload.pods:
-            for container in pod.containers:
-                milli = container.request_milli if container.request_milli is not None else container.limit_milli
-                for case in container.cases:
-                    before, after = case.before, case.after
-                    counts[milli, before.version, before.value, after.version, after.value] += 1
-    ordered = sorted(counts.items(), key=lambda entry: [(-1 if each is None else each) for each in entry[0]])
-    return tuple(WeightCount(*key, amount) for key, amount in ordered)  # type: ignore[call-arg, arg-type]

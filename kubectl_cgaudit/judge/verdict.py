@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from kubectl_cgaudit.judge.audit import EFFECTS, SEVERITIES, Coverage, Effect, Finding, Verdict, WorkloadAudit
 from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.rules.catalogue import UNKNOWN_STATE, V1_NODE, WILL_NOT_START
-from kubectl_cgaudit.judge.rules.context import percent
 from kubectl_cgaudit.judge.tally import SureLoss
 from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.text import counted, percent
 
 _MOST_STEPS = 5
 
@@ -43,17 +43,17 @@ def conclude(
 
 def _stopping(findings: Sequence[Finding]) -> str:
     parts = []
-    for rule, one, many, fate in (
-        (V1_NODE.id, "node", "nodes", "not come back from the kubelet upgrade"),
-        (WILL_NOT_START.id, "workload", "workloads", "have a container that does not start"),
+    for rule, what, fate in (
+        (V1_NODE.id, "node", "not come back from the kubelet upgrade"),
+        (WILL_NOT_START.id, "workload", "have a container that does not start"),
     ):
         found = [finding for finding in findings if finding.rule == rule and finding.severity == "critical"]
         sure = sum(not finding.when for finding in found)
         if sure:
-            parts.append(f"{_count(sure, one, many)} will {fate}.")
+            parts.append(f"{counted(sure, what)} will {fate}.")
         if len(found) > sure:
             conditions = sorted({finding.when for finding in found if finding.when})
-            parts.append(f"{_count(len(found) - sure, one, many)} may {fate}, {' or '.join(conditions)}.")
+            parts.append(f"{counted(len(found) - sure, what)} may {fate}, {' or '.join(conditions)}.")
     return " ".join(parts)
 
 
@@ -64,7 +64,7 @@ def _losing(workloads: int, sure_losses: Mapping[Key, SureLoss]) -> str:
     (loss, node, before, after), title = min(losses)
     verb = "loses" if len(losses) == 1 else "lose"
     return (
-        f"{len(losses)} of {_count(workloads, 'workload', 'workloads')} {verb} CPU priority against system processes; "
+        f"{len(losses)} of {counted(workloads, 'workload')} {verb} CPU priority against system processes; "
         f"worst is {title}, {loss:.0%} on {node} ({percent(before)} -> {percent(after)} of the CPU when that node is full)."
     )
 
@@ -81,9 +81,7 @@ def _moving(workloads: Sequence[WorkloadAudit]) -> str:
     detail = ""
     if change:
         detail = f"; most in {worst.title}, where {change.container} loses {up_to}{-change.change:.0%} of its part"
-    return (
-        f"In {_count(len(moving), 'workload', 'workloads')}{among} CPU moves between the containers of a pod{detail}."
-    )
+    return f"In {counted(len(moving), 'workload')}{among} CPU moves between the containers of a pod{detail}."
 
 
 def _open(workloads: Sequence[WorkloadAudit], coverage: Coverage) -> str:
@@ -91,12 +89,10 @@ def _open(workloads: Sequence[WorkloadAudit], coverage: Coverage) -> str:
     open_ = [workload for workload in workloads if "unknown" in workload.effects and workload.unpredicted_pods == 0]
     parts = []
     if open_:
-        count = _count(len(open_), "workload", "workloads")
+        count = counted(len(open_), "workload")
         parts.append(f"For {count} it cannot be said, because what their nodes run is not known{_at_worst(open_)}.")
     if unread:
-        parts.append(
-            f"For {_count(unread, 'workload', 'workloads')} it cannot be said, because their nodes were not read."
-        )
+        parts.append(f"For {counted(unread, 'workload')} it cannot be said, because their nodes were not read.")
     if not coverage.complete and not workloads:
         parts.append("No pod was audited.")
     return " ".join(parts)
@@ -121,17 +117,15 @@ def _calm(
         verb = "gains" if effects["gains"] == 1 else "gain"
         return (
             f"No workload loses CPU priority{whatever}; {effects['gains']} of "
-            f"{_count(len(workloads), 'workload', 'workloads')} {verb} against system processes."
+            f"{counted(len(workloads), 'workload')} {verb} against system processes."
         )
     numbers = (
         ""
         if not effects["nominal"]
-        else (
-            f" Another number in cpu.weight, which alone decides nothing: {_count(effects['nominal'], 'workload', 'workloads')}."
-        )
+        else f" Another number in cpu.weight, which alone decides nothing: {counted(effects['nominal'], 'workload')}."
     )
     return (
-        f"Not affected{whatever}: of {_count(len(workloads), 'workload', 'workloads')} none loses "
+        f"Not affected{whatever}: of {counted(len(workloads), 'workload')} none loses "
         f"{thresholds.system_loss:.0%} against system processes, and no container {thresholds.pod_move:.0%} of its part of "
         f"its pod.{numbers}"
     )
@@ -151,10 +145,6 @@ def _caveats(coverage: Coverage, *, found: bool) -> list[str]:
     if coverage.unmatched:
         parts.append(f"Check what was said: {'; '.join(coverage.unmatched)}.")
     return parts
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
 
 
 def steps(findings: Sequence[Finding]) -> tuple[str, ...]:

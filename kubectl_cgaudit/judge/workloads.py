@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kubectl_cgaudit.collect.model import Pod
+from kubectl_cgaudit.judge import weights
 from kubectl_cgaudit.judge.audit import EFFECTS, Effect, Finding, NominalChange, WeightCount, WorkloadAudit
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
@@ -23,22 +24,20 @@ class Judged:
         self._comparisons = comparisons
         self._tallies: dict[Key, Tally] = {}
         self._found = FoundInPods(context, rules)
-        self._pods_of_kind: Counter[int] = Counter()
-        self._kinds: dict[int, Kind] = {}
+        self._kinds: Counter[Kind] = Counter()
+        """How many pods are of each."""
         self._effects: dict[object, frozenset[Effect]] = {}
         kinds = Kinds(context, rules)
-        judged: set[tuple[str, str]] = set()
         for place, comparison in enumerate(comparisons):
-            self._node(place, comparison, kinds, judged)
-        self._unpredicted(judged)
+            self._node(place, comparison, kinds)
+        self._unpredicted()
 
-    def _node(self, place: int, comparison: Comparison, kinds: Kinds, judged: set[tuple[str, str]]) -> None:
+    def _node(self, place: int, comparison: Comparison, kinds: Kinds) -> None:
         of_node = kinds.of(comparison)
         sure = {handler: of_handlers(comparison.state, [handler]) for handler in comparison.handlers}
         cases = comparison.cases
         systems = [(case.before.system.share, case.after.system.share) for case in cases]
         for index, (pod, used) in enumerate(comparison.placed):
-            judged.add((pod.namespace, pod.name))
             if not pod.selected:
                 continue
             kind = of_node[index]
@@ -65,8 +64,7 @@ class Judged:
             all_of = self._together(tuple(found))
             tally.add(kind, pod, comparison.node.name, all_of, sure[used], system, shares)
             self._found.add(own, comparison, index, kind, exact)
-            self._pods_of_kind[kind.number] += 1
-            self._kinds[kind.number] = kind
+            self._kinds[kind] += 1
 
     def _together(self, found: tuple[frozenset[Effect], ...]) -> frozenset[Effect]:
         known = self._effects.get(found)
@@ -80,13 +78,13 @@ class Judged:
             tally = self._tallies[own] = Tally(Pods(self._comparisons, self._context.thresholds))
         return tally
 
-    def _unpredicted(self, judged: set[tuple[str, str]]) -> None:
+    def _unpredicted(self) -> None:
         """Active pods on nodes that have or should have cgroups, and were not read."""
         cluster = self._context.cluster
-        apart = {node.name for node in cluster.nodes if node.kind in ("windows", "virtual")}
+        settled = {node.name for node in cluster.nodes if node.kind in ("windows", "virtual")}
+        settled |= {comparison.node.name for comparison in self._comparisons}
         for pod in cluster.pods:
-            wanted = pod.selected and pod.node is not None and not pod.finished and pod.node not in apart
-            if wanted and (pod.namespace, pod.name) not in judged:
+            if pod.selected and not pod.finished and pod.node is not None and pod.node not in settled:
                 self._tally(key(pod, cluster)).unpredicted += 1
 
     def workloads(self) -> tuple[WorkloadAudit, ...]:
@@ -108,19 +106,15 @@ class Judged:
 
     def weights(self) -> tuple[WeightCount, ...]:
         """How many containers have which request and numbers."""
-        counts: Counter[WeightCount] = Counter()
-        for number, pods in self._pods_of_kind.items():
-            for count, times in self._kinds[number].weights:
-                counts[count] += times * pods
-        ordered = sorted(counts.items(), key=lambda entry: _order(entry[0]))
-        return tuple(
-            WeightCount(each.request_milli, each.before_version, each.before, each.after_version, each.after, amount)
-            for each, amount in ordered
-        )
+        containers: Counter[weights.Combination] = Counter()
+        for kind, pods in self._kinds.items():
+            for combination, times in kind.weights:
+                containers[combination] += times * pods
+        return weights.counts(containers)
 
     def containers(self) -> int:
         """How many containers were audited."""
-        return sum(self._kinds[number].containers * pods for number, pods in self._pods_of_kind.items())
+        return sum(kind.containers * pods for kind, pods in self._kinds.items())
 
 
 def _append(places: list[Place], pod: Pod, when: str, node: str, values: tuple[float | None, float | None]) -> None:
@@ -128,14 +122,6 @@ def _append(places: list[Place], pod: Pod, when: str, node: str, values: tuple[f
     change = relative(before, after)
     if change is not None and before is not None and after is not None:
         places.append((round(change, DIGITS), pod.name, when, node, before, after))
-
-
-def _order(count: WeightCount) -> tuple[int, str, int, str, int]:
-    def number(value: int | None) -> int:
-        return -1 if value is None else value
-
-    milli, before, after = (number(value) for value in (count.request_milli, count.before, count.after))
-    return milli, count.before_version, before, count.after_version, after
 
 
 def _badness(audit: WorkloadAudit) -> tuple[int, float, float, str, str, str]:

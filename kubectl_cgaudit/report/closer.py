@@ -87,7 +87,7 @@ def _decisive(workload: WorkloadAudit) -> Change | None:
 
 
 def _first(containers: Sequence[ContainerAudit], inside: Change | None) -> Sequence[ContainerAudit]:
-    """The containers that compete, the one that loses most of its pod's CPU first."""
+    """The one that loses most of its pod's CPU first."""
     name = inside.container if inside else None
     return sorted(containers, key=lambda each: each.name != name)
 

@@ -35,6 +35,7 @@ from kubectl_cgaudit.report.words import (
     percent,
     ratio_to_system,
     signed,
+    unit,
 )
 
 LONGEST_NAME = 253
@@ -295,8 +296,7 @@ def nominal_change(case: CaseChange) -> str:
 def _nominal_value(moment: Moment) -> str:
     if moment.value is None:
         return "none set"
-    unit = "shares" if moment.version == "v1" else "weight"
-    return f"{unit} {moment.value} ({number(moment.nominal_ratio or 0)} x)"
+    return f"{unit(moment.version)} {moment.value} ({number(moment.nominal_ratio or 0)} x)"
 
 
 def quota_change(case: CaseChange) -> str:

@@ -6,23 +6,16 @@ apostrophe there: whoever takes one apostrophe off such cells has the text again
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from kubectl_cgaudit.judge.audit import Audit, ContainerAudit, Moment, PodAudit, WorkloadAudit
+from kubectl_cgaudit.judge.audit import Audit, ContainerAudit, PodAudit, WorkloadAudit
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.pieces import Pieces, whole
-from kubectl_cgaudit.report.ranges import change, ends
+from kubectl_cgaudit.report.ranges import MEASURES, change, ends, measured, versions
 from kubectl_cgaudit.report.screen import PLAIN, Screen
 
 Cell = str | int | float | None
 
-_MEASURES: dict[str, Callable[[Moment], int | float | None]] = {
-    "value": lambda moment: moment.value,
-    "share": lambda moment: moment.share,
-    "against_system": lambda moment: moment.against_system,
-    "in_pod": lambda moment: moment.in_pod,
-    "quota_us": lambda moment: moment.quota_us,
-}
 _OF_THE_CONTAINER = (
     "namespace",
     "workload_kind",
@@ -45,7 +38,7 @@ COLUMNS = (
     *(
         f"{time}_{column}"
         for time in ("before", "after")
-        for column in ("version", *(f"{measure}_{end}" for measure in _MEASURES for end in ("least", "greatest")))
+        for column in ("version", *(f"{measure}_{end}" for measure in MEASURES for end in ("least", "greatest")))
     ),
     *(f"{change}_{end}" for change in _CHANGES for end in ("least", "greatest")),
 )
@@ -105,11 +98,9 @@ def _filled(cells: list[Cell]) -> list[Cell]:
 def _container(container: ContainerAudit, pod: PodAudit) -> Iterator[Cell]:
     yield from (container.name, container.role, container.request_milli, container.limit_milli, len(container.cases))
     for moments in ([case.before for case in container.cases], [case.after for case in container.cases]):
-        versions = sorted({moment.version for moment in moments})
-        yield ";".join(versions)
-        for measure, read in _MEASURES.items():
-            mixed = measure == "value" and len(versions) > 1
-            yield from (None, None) if mixed else ends([read(moment) for moment in moments])
+        yield versions(moments)
+        for _, extremes in measured(moments):
+            yield from extremes
     yield from ends([change(case, lambda moment: moment.against_system) for case in container.cases])
     yield from ends([change(case, lambda moment: moment.in_pod) for case in container.cases])
     yield from ends([change(case, lambda moment: moment.against_system) for case in pod.cases])

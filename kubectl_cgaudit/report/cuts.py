@@ -12,21 +12,21 @@ IN_FULL = "all of it: `-o json=FILE`, or `-o csv=FILE` for a row a container, in
 
 
 class Limits(Struct, frozen=True):
-    """The most that a report shows of each thing."""
+    """The most that a report shows of each thing. What a report has none of stays at the least."""
 
-    groups: int
+    groups: int = 1
     """Groups of equal nodes."""
-    workloads: int
+    workloads: int = 1
     """Rows of the workloads' table."""
-    cards: int
+    cards: int = 1
     """Workloads with a picture of their own, and pods with a picture of their inside."""
-    findings: int
+    findings: int = 1
     """Findings listed of each rule."""
-    containers: int
+    containers: int = 1
     """Rows of the appendix."""
-    listed: int
+    listed: int = 1
     """Names in a list, gaps, notes and steps."""
-    text: int
+    text: int = _LEAST_TEXT
     """Characters of one sentence."""
 
     def tightened(self) -> "Limits":

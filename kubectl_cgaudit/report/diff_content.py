@@ -20,7 +20,7 @@ from kubectl_cgaudit.judge.diff.types import (
     WorkloadDiff,
     contradicted,
 )
-from kubectl_cgaudit.report.words import KIND_LETTERS, number, percent
+from kubectl_cgaudit.report.words import number, percent, with_kind
 from kubectl_cgaudit.text import counted, named
 
 IN_FULL = "all of it: `-o json=FILE` in the same run"
@@ -197,7 +197,7 @@ def _after_unit(first: str, second: str) -> str:
 
 def subject(workload: WorkloadDiff | LoneWorkload) -> str:
     """`shop/checkout deploy`."""
-    return f"{workload.title} {KIND_LETTERS.get(workload.kind, workload.kind.lower())}"
+    return with_kind(workload.title, workload.kind)
 
 
 def pods(row: Row) -> str:

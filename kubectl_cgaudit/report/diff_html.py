@@ -10,7 +10,7 @@ from kubectl_cgaudit.report import page
 from kubectl_cgaudit.report.cuts import Limits, first, fit
 
 MOST = 4_900_000
-_LIMITS = Limits(groups=600, workloads=3000, cards=1, findings=1, containers=1, listed=300, text=3000)
+_LIMITS = Limits(groups=600, workloads=3000, listed=300)
 _TILES: dict[Outcome, tuple[str, str, str]] = {
     "unpredicted": ("✖", "loses", "moved, not predicted"),
     "otherwise": ("≠", "loses", "moved otherwise than predicted"),
@@ -44,5 +44,6 @@ def _environment() -> Environment:
         tiles=_TILES,
         outcomes=OUTCOMES,
         first=first,
+        in_full=content.IN_FULL,
     )
     return environment

@@ -10,7 +10,7 @@ from kubectl_cgaudit.report.markdown_text import CUT, Live, Page, bold, bullets,
 from kubectl_cgaudit.text import counted
 
 MOST = 60_000
-_START = Limits(groups=60, workloads=200, cards=1, findings=1, containers=1, listed=40, text=800)
+_START = Limits(groups=60, workloads=200, listed=40, text=800)
 
 
 def render(diff: Diff) -> str:

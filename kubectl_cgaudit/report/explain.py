@@ -7,7 +7,7 @@ from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.report.drawing import bar, below, branches
-from kubectl_cgaudit.report.levels import Level, levels
+from kubectl_cgaudit.report.explain_levels import Level, levels
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, grid, middle, wrap
 from kubectl_cgaudit.report.words import number, percent
 

@@ -15,7 +15,7 @@ from kubectl_cgaudit.report.pictures import curves, flow
 from kubectl_cgaudit.report.terms import TERMS
 
 MOST = 4_900_000
-LIMITS = Limits(groups=60, workloads=1500, cards=40, findings=60, containers=3000, listed=60, text=3000)
+LIMITS = Limits(groups=60, workloads=1500, cards=40, findings=60, containers=3000, listed=60)
 _TILES: dict[Effect, tuple[str, str]] = {
     "stops": ("✖", "do not run after the move"),
     "loses": ("▼", "lose against system processes"),
@@ -44,12 +44,16 @@ def render(audit: Audit) -> str:
     by_name = {node.name: node for node in audit.nodes}
     by_workload = closer.by_subject(audit.findings)
     template = _environment().get_template("report.html.j2")
+    groups, rules, moving_pods = grouped(audit.nodes), content.rules(audit.findings), moving(audit.workloads)
 
     def draw(limits: Limits) -> str:
         rows = list(islice(appendix.rows(audit.workloads), limits.containers + 1))
         return template.render(
             audit=audit,
             limits=limits,
+            groups=groups,
+            rules=rules,
+            moving_pods=moving_pods,
             by_name=by_name,
             by_workload=by_workload,
             container_count=audit.container_count,
@@ -79,8 +83,6 @@ def _environment() -> Environment:
         columns=flow.flow,
         flow_size=(flow.WIDTH, flow.HEIGHT),
         first=first,
-        grouped=grouped,
-        moving_pods=moving,
         closer=closer.closer,
         finding_page=links.finding_page,
         method_page=links.METHOD,

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from kubectl_cgaudit.judge.audit import ContainerAudit, WorkloadAudit
 from kubectl_cgaudit.judge.pods import named
-from kubectl_cgaudit.report.words import percent, signed
+from kubectl_cgaudit.report.words import percent, signed, unit
 
 
 class Slice(Struct, frozen=True):
@@ -67,6 +67,5 @@ def _slice(container: ContainerAudit, index: int) -> Slice | None:
     if before.in_pod is None or after.in_pod is None:
         return None
     amount = container.request_milli if container.request_milli is not None else container.limit_milli
-    units = ["shares" if each.version == "v1" else "weight" for each in (before, after)]
-    nominal = f"{units[0]} {before.value} -> {units[1]} {after.value}"
+    nominal = f"{unit(before.version)} {before.value} -> {unit(after.version)} {after.value}"
     return Slice(container.name, "none" if amount is None else f"{amount}m", before.in_pod, after.in_pod, nominal)

@@ -1,7 +1,7 @@
 """Newline-delimited JSON for data tools: a flat record a container, every field in every record, always of one type."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -17,7 +17,7 @@ from kubectl_cgaudit.judge.audit import (
     WorkloadAudit,
 )
 from kubectl_cgaudit.report.pieces import Pieces, whole
-from kubectl_cgaudit.report.ranges import change, ends
+from kubectl_cgaudit.report.ranges import change, ends, measured, versions
 
 Versions = Annotated[
     Literal["v1", "v2", "v1;v2"] | None, Meta(description="cgroup version; both if it depends on the case")
@@ -91,13 +91,7 @@ class ContainerRecord(Struct, frozen=True):
     pod_change_against_system_greatest: Relative = None
 
 
-_MEASURES: dict[str, Callable[[Moment], int | float | None]] = {
-    "value": lambda moment: moment.value,
-    "share": lambda moment: _float(moment.share),
-    "against_system": lambda moment: _float(moment.against_system),
-    "in_pod": lambda moment: _float(moment.in_pod),
-    "quota_us": lambda moment: moment.quota_us,
-}
+_FRACTIONS = ("share", "against_system", "in_pod")
 
 
 def pieces(audit: Audit) -> Pieces:
@@ -183,13 +177,10 @@ def _container(container: ContainerAudit) -> dict[str, Any]:
 
 
 def _moments(time: str, moments: list[Moment]) -> dict[str, Any]:
-    versions = sorted({moment.version for moment in moments})
-    fields: dict[str, Any] = {f"{time}_version": ";".join(versions) or None}
-    for measure, read in _MEASURES.items():
-        # Shares and weights are no range.
-        mixed = measure == "value" and len(versions) > 1
-        extremes = (None, None) if mixed else ends([read(moment) for moment in moments])
-        fields[f"{time}_{measure}_least"], fields[f"{time}_{measure}_greatest"] = extremes
+    fields: dict[str, Any] = {f"{time}_version": versions(moments) or None}
+    for measure, extremes in measured(moments):
+        least, greatest = map(_float, extremes) if measure in _FRACTIONS else extremes
+        fields[f"{time}_{measure}_least"], fields[f"{time}_{measure}_greatest"] = least, greatest
     return fields
 
 

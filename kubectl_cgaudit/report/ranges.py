@@ -1,11 +1,31 @@
-"""Least and greatest over the cases of a container, for formats with a row each."""
+"""Least and greatest over the cases of a container, for the formats with a row each: CSV and NDJSON."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kubectl_cgaudit.judge.audit import CaseChange, Moment
 
 Ends = tuple[int | float | None, int | float | None]
+MEASURES: dict[str, Callable[[Moment], int | float | None]] = {
+    "value": lambda moment: moment.value,
+    "share": lambda moment: moment.share,
+    "against_system": lambda moment: moment.against_system,
+    "in_pod": lambda moment: moment.in_pod,
+    "quota_us": lambda moment: moment.quota_us,
+}
 _DIGITS = 9
+
+
+def versions(moments: Iterable[Moment]) -> str:
+    """`v1`, `v2`, or both if it depends on the case."""
+    return ";".join(sorted({moment.version for moment in moments}))
+
+
+def measured(moments: Sequence[Moment]) -> Iterator[tuple[str, Ends]]:
+    """Each measure with its ends. Shares and weights are no range: of both together there are none."""
+    mixed = len({moment.version for moment in moments}) > 1
+    for measure, read in MEASURES.items():
+        no_range = mixed and measure == "value"
+        yield measure, (None, None) if no_range else ends([read(moment) for moment in moments])
 
 
 def ends(values: Sequence[int | float | None]) -> Ends:

@@ -6,8 +6,9 @@ import msgspec
 
 from kubectl_cgaudit.judge.audit import NodeAudit, NodeCase
 from kubectl_cgaudit.judge.condition import condition
+from kubectl_cgaudit.report import content
 from kubectl_cgaudit.report.screen import WIDEST, Column, Screen, cut, grid, middle
-from kubectl_cgaudit.report.words import arrow, counted, named, percent, ratio_to_system
+from kubectl_cgaudit.report.words import arrow, counted, named, percent
 
 _MOST_NODES = 15
 _MOST_NAMES = 20
@@ -84,13 +85,13 @@ def _cells(case: NodeCase, extra: Sequence[Column], screen: Screen) -> tuple[str
     before, after = case.before, case.after
     runtimes = (f"{handler}: {arrow(was, after.runtimes[handler])}" for handler, was in before.runtimes.items())
     more = {
-        _KUBEPODS: arrow(f"{before.kubepods} : {before.system_slice}", f"{after.kubepods} : {after.system_slice}"),
+        _KUBEPODS: content.root_values(case),
         _KUBELET: screen.shown(arrow(before.kubelet, after.kubelet)),
         _RUNTIMES: screen.shown(", ".join(runtimes)),
     }
     return (
         f"{before.cgroup} -> {after.cgroup}",
-        arrow(ratio_to_system(before), ratio_to_system(after)),
+        content.ratios(case),
         *(more[column] for column in extra),
         arrow(percent(before.pods_share), percent(after.pods_share)),
     )

@@ -7,7 +7,7 @@ from msgspec import Struct
 from kubectl_cgaudit.judge.audit import WorkloadAudit
 from kubectl_cgaudit.report import content
 from kubectl_cgaudit.report.screen import WIDEST, Column, Screen, columns, cut, grid, middle
-from kubectl_cgaudit.report.words import KIND_LETTERS, against_system, arrow, counted, nominal, number, percent, span
+from kubectl_cgaudit.report.words import against_system, arrow, counted, number, percent, span, with_kind
 
 _MOST_ROWS = 25
 _MEDIUM = 120
@@ -28,7 +28,7 @@ class _Part(Struct, frozen=True):
 
 
 def _title(workload: WorkloadAudit) -> str:
-    return f"{workload.namespace}/{workload.name} {KIND_LETTERS.get(workload.kind, workload.kind.lower())}"
+    return with_kind(workload.title, workload.kind)
 
 
 def _pods(workload: WorkloadAudit) -> str:
@@ -71,7 +71,7 @@ def _nominal(workload: WorkloadAudit) -> str:
 
 
 def _nominals(workload: WorkloadAudit) -> str:
-    return "; ".join(f"{change.container}: {nominal(change)}" for change in workload.nominal)
+    return "; ".join(content.nominals(workload))
 
 
 _NARROW = (

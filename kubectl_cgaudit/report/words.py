@@ -5,6 +5,8 @@ from collections.abc import Callable
 from kubectl_cgaudit.judge.audit import Change, Effect, NodeMoment, NominalChange, Span, WorkloadAudit
 from kubectl_cgaudit.text import counted as counted
 from kubectl_cgaudit.text import named as named
+from kubectl_cgaudit.text import number as number
+from kubectl_cgaudit.text import percent as percent
 
 EFFECT_WORDS: dict[Effect, str] = {
     "stops": "does not run after the move",
@@ -15,7 +17,7 @@ EFFECT_WORDS: dict[Effect, str] = {
     "nominal": "another number in cpu.weight, no CPU beyond the thresholds",
     "none": "nothing changes beyond the thresholds",
 }
-KIND_LETTERS = {
+_KIND_LETTERS = {
     "Deployment": "deploy",
     "StatefulSet": "sts",
     "DaemonSet": "ds",
@@ -24,21 +26,6 @@ KIND_LETTERS = {
     "ReplicaSet": "rs",
     "Pod": "pod",
 }
-
-
-def number(value: float) -> str:
-    """Three figures that matter: 1.45, 0.0458, 29.6, 3788."""
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def percent(fraction: float | None) -> str:
-    """A fraction as a percentage: 0.05%, 6.2%, 61%; `?` where it is not known."""
-    if fraction is None:
-        return "?"
-    value = fraction * 100
-    return (
-        f"{value:.0f}%" if abs(value) >= 10 else f"{value:.1f}%" if abs(value) >= 0.1 or not value else f"{value:.2f}%"
-    )
 
 
 def signed(change: float) -> str:
@@ -55,6 +42,16 @@ def span(values: Span | None, write: Callable[[float], str] = number) -> str:
         return "?"
     least, greatest = write(values.least), write(values.greatest)
     return least if least == greatest else f"{least}..{greatest}"
+
+
+def with_kind(title: str, kind: str) -> str:
+    """A workload's title and its kind as kubectl shortens it: `shop/checkout deploy`."""
+    return f"{title} {_KIND_LETTERS.get(kind, kind.lower())}"
+
+
+def unit(version: str) -> str:
+    """What a cgroup's number is on v1 and on v2."""
+    return "shares" if version == "v1" else "weight"
 
 
 def arrow(before: str, after: str) -> str:

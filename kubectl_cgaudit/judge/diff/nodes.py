@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from kubectl_cgaudit.detect.state import CgroupVersion, unit_of
 from kubectl_cgaudit.judge.audit import NodeAudit, NodeMoment
 from kubectl_cgaudit.judge.diff.match import formula
 from kubectl_cgaudit.judge.diff.outcome import Limit, against_evidence, in_doubt, listed, of_numbers, of_words, worst
@@ -73,9 +74,9 @@ def alone(node: NodeAudit, *, sure: bool) -> LoneNode:
     return LoneNode(node.name, node.allocatable_milli, node.pod_count, sure, tuple(sorted(versions, key=str)))
 
 
-def in_unit(version: str, value: int | None) -> str:
+def in_unit(version: CgroupVersion, value: int | None) -> str:
     """`shares 1024` on v1, `weight 39` on v2, `no weight` where the runtime sets none."""
-    unit = "shares" if version == "v1" else "weight"
+    unit = unit_of(version)
     return f"no {unit}" if value is None else f"{unit} {value}"
 
 

@@ -1,1 +1,1 @@
-"""The findings, one idea a module. Each rule is a function from a Context to findings."""
+"""The findings, one idea a module. A rule looks at a node, or at a pod in every case."""

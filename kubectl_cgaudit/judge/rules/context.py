@@ -1,4 +1,4 @@
-"""What every rule gets to see, and how hits on pods become one finding a workload."""
+"""What every rule gets to see, and what a rule over pods is."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -10,9 +10,8 @@ from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.judge.audit import Severity
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
-from kubectl_cgaudit.judge.key import Key, key
+from kubectl_cgaudit.judge.pods import DIGITS
 from kubectl_cgaudit.judge.rules.catalogue import Rule
-from kubectl_cgaudit.judge.scenario import Scenario
 from kubectl_cgaudit.judge.thresholds import Thresholds
 
 
@@ -20,7 +19,6 @@ class Context(Struct, frozen=True):
     """What is judged, and what to measure it by."""
 
     cluster: Cluster
-    scenario: Scenario
     thresholds: Thresholds
     words: bool = True
     """Whether a look needs its words; where only the worst of many places is wanted, making them all is most of the work."""
@@ -29,8 +27,7 @@ class Context(Struct, frozen=True):
 class Hit(Struct, frozen=True):
     """A rule that holds for a pod or container, in one case or in all."""
 
-    workload: Key
-    where: tuple[str, ...]
+    where: tuple[str, str]
     """Pod and container: hits in several cases at one place are one."""
     when: str
     """The case, or empty if the rule holds in every case."""
@@ -39,20 +36,19 @@ class Hit(Struct, frozen=True):
     remedy: str
 
 
-_DIGITS = 9
 Look = tuple[float, str, str] | None
 """How bad it is, what was seen and what to do; None where the rule does not hold."""
 
 
-def pod_hits(context: Context, pod: Pod, container: str, looks: Iterable[tuple[PodCase, Look]]) -> Iterator[Hit]:
+def pod_hits(pod: Pod, container: str, looks: Iterable[tuple[PodCase, Look]]) -> Iterator[Hit]:
     """The worst hit of a rule over the cases of one pod or container."""
     looked = list(looks)
     found = [(case.case.when, look) for case, look in looked if look is not None]
     if found:
-        _, (badness, seen, remedy) = max(found, key=lambda entry: (round(entry[1][0], _DIGITS), entry[0]))
+        _, (badness, seen, remedy) = max(found, key=lambda entry: (round(entry[1][0], DIGITS), entry[0]))
         when = condition([when for when, _ in found], [case.case.when for case, _ in looked])
         # What differs in the last digits only is equally bad: then the name decides.
-        yield Hit(key(pod, context.cluster), (pod.name, container), when, round(badness, _DIGITS), seen, remedy)
+        yield Hit((pod.name, container), when, round(badness, DIGITS), seen, remedy)
 
 
 class PodRule(Struct, frozen=True):
@@ -75,17 +71,6 @@ def narrowed(hit: Hit, conditions: Iterable[str]) -> Hit:
     return replace(hit, when=f"{hit.when} and {further}" if hit.when else f"if {further}") if further else hit
 
 
-def steps(*levels: tuple[float, Severity]) -> Callable[[float], Severity]:
+def graded(*levels: tuple[float, Severity]) -> Callable[[float], Severity]:
     """A severity by size: the first level that is reached, else low."""
     return lambda badness: next((severity for least, severity in levels if badness >= least), "low")
-
-
-def percent(fraction: float) -> str:
-    """A fraction as a percentage with two figures that matter: 0.05%, 0.8%, 6.2%, 61%."""
-    value = fraction * 100
-    return f"{value:.0f}%" if abs(value) >= 10 else f"{value:.1f}%" if abs(value) >= 0.1 else f"{value:.2f}%"
-
-
-def ratio(value: float) -> str:
-    """A ratio with three figures that matter."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

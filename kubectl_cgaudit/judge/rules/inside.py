@@ -8,13 +8,14 @@ from kubectl_cgaudit.cgroups.pods import pod_request
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, Formula, milli_to_shares, shares_with_weight, weight_of
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
-from kubectl_cgaudit.detect.state import Setup
+from kubectl_cgaudit.detect.state import Setup, unit_of
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.pods import relative
 from kubectl_cgaudit.judge.rules.catalogue import MOVES_INSIDE
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, percent, pod_hits, steps
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, pod_hits
 from kubectl_cgaudit.predict.shape import kubelet_value
 from kubectl_cgaudit.predict.tree import Cgroup
+from kubectl_cgaudit.text import percent
 
 _Part = tuple[Container, Cgroup, Cgroup]
 _ROUNDS = 10
@@ -25,17 +26,17 @@ def _moves(context: Context, comparison: Comparison, placed: PlacedPod, cases: t
     pod, _ = placed
     if len(cases[0].before.containers) > 1:
         looks = [(case, _move(context, comparison.node.name, placed, case)) for case in cases]
-        yield from pod_hits(context, pod, "", looks)
+        yield from pod_hits(pod, "", looks)
 
 
-MOVES = PodRule(MOVES_INSIDE, _moves, steps((0.3, "high"), (0.1, "medium")))
+MOVES = PodRule(MOVES_INSIDE, _moves, graded((0.3, "high"), (0.1, "medium")))
 """CGA204."""
 
 
 def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> Look:
     pod, _ = placed
     parts = [
-        (container, before, after, relative(_part(case, before, after=False), _part(case, after, after=True)))
+        (container, before, after, relative(case.in_pod(before, after=False), case.in_pod(after, after=True)))
         for (container, before), (_, after) in zip(case.before.containers, case.after.containers, strict=True)
     ]
     losers = [part for part in parts if part[3] is not None and part[3] <= -context.thresholds.pod_move]
@@ -47,21 +48,16 @@ def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> Look
         return -(change or 0.0), "", ""
     gainers = [part for part in parts if (part[3] or 0.0) > 0]
     gains = " and ".join(
-        f"{gainer.name} ({percent(_part(case, was, after=False) or 0)} -> {percent(_part(case, will, after=True) or 0)})"
+        f"{gainer.name} ({percent(case.in_pod(was, after=False) or 0)} -> {percent(case.in_pod(will, after=True) or 0)})"
         for gainer, was, will, _ in gainers
     )
     seen = (
         f"Pod {pod.namespace}/{pod.name} on {node}: {container.name} has "
-        f"{percent(_part(case, before, after=False) or 0)} of its pod's CPU now and "
-        f"{percent(_part(case, after, after=True) or 0)} after ({percent(change or 0)}); what it loses goes to {gains}. "
+        f"{percent(case.in_pod(before, after=False) or 0)} of its pod's CPU now and "
+        f"{percent(case.in_pod(after, after=True) or 0)} after ({percent(change or 0)}); what it loses goes to {gains}. "
         f"Weights: {_weights(case)}."
     )
     return -(change or 0.0), seen, _remedy(case, placed, container, before, [part[:3] for part in gainers])
-
-
-def _part(case: PodCase, cgroup: Cgroup, *, after: bool) -> float | None:
-    pod = (case.after if after else case.before).cgroup.share
-    return cgroup.share / pod if cgroup.share is not None and pod else None
 
 
 def _weights(case: PodCase) -> str:
@@ -136,7 +132,7 @@ class _PodRequest:
     def changes(self, milli: int) -> str:
         """What another request means for the pod, in words."""
         now, then = (kubelet_value(milli_to_shares(each), self.setup) for each in (self.now, milli))
-        unit = "shares" if self.setup.cgroup == "v1" else "weight"
+        unit = unit_of(self.setup.cgroup)
         weight = f"its {unit} stays {now}" if now == then else f"its {unit} from {now} to {then}"
         return f"The pod's request, of which init containers are a part, goes from {self.now}m to {milli}m, {weight}."
 

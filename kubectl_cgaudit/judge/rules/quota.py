@@ -11,24 +11,24 @@ from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.confidence import taken_for_granted
 from kubectl_cgaudit.judge.rules.catalogue import LIMIT_CHANGED, WILL_NOT_START
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, narrowed, pod_hits, steps
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, narrowed, pod_hits
 from kubectl_cgaudit.predict.quota import cannot_start, container_quota, pod_quota
 
 _MILLI_A_STEP = 10
 
 
 def _failing_starts(
-    context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]
+    _context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]
 ) -> Iterator[Hit]:
     """Init containers fail the same way."""
     pod, used = placed
     taken = taken_for_granted(comparison.state, used)
     for container in pod.containers:
         looks = [(case, _failing(comparison.node.name, pod, container, used, case)) for case in cases]
-        yield from (narrowed(hit, taken) for hit in pod_hits(context, pod, container.name, looks))
+        yield from (narrowed(hit, taken) for hit in pod_hits(pod, container.name, looks))
 
 
-FAILING_STARTS = PodRule(WILL_NOT_START, _failing_starts, steps((0.0, "critical")))
+FAILING_STARTS = PodRule(WILL_NOT_START, _failing_starts, graded((0.0, "critical")))
 """CGA301."""
 
 
@@ -53,15 +53,15 @@ def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase
 
 
 def _changed_limits(
-    context: Context, _comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]
+    _context: Context, _comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]
 ) -> Iterator[Hit]:
     pod, used = placed
     for container in pod.containers:
         looks = [(case, _changed(pod, container, used, case)) for case in cases]
-        yield from pod_hits(context, pod, container.name, looks)
+        yield from pod_hits(pod, container.name, looks)
 
 
-CHANGED_LIMITS = PodRule(LIMIT_CHANGED, _changed_limits, steps())
+CHANGED_LIMITS = PodRule(LIMIT_CHANGED, _changed_limits, graded())
 """CGA302."""
 
 

@@ -9,23 +9,23 @@ from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.rules import jvm
 from kubectl_cgaudit.judge.rules.catalogue import MISREADS_WEIGHT
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, pod_hits, steps
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, pod_hits
 from kubectl_cgaudit.predict.tree import Cgroup
 
 _CADVISOR = re.compile(r"(?:^|/)cadvisor$", re.ASCII)
 
 
 def _misreaders(
-    context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]
+    _context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]
 ) -> Iterator[Hit]:
     """Containers whose number changes or is read."""
     pod, _ = placed
     for index, (container, _) in enumerate(cases[0].before.containers):
         looks = [(case, _look(comparison.node, pod, container, index, case)) for case in cases]
-        yield from pod_hits(context, pod, container.name, looks)
+        yield from pod_hits(pod, container.name, looks)
 
 
-MISREADERS = PodRule(MISREADS_WEIGHT, _misreaders, steps((2.0, "medium")))
+MISREADERS = PodRule(MISREADS_WEIGHT, _misreaders, graded((2.0, "medium")))
 """CGA401."""
 
 

@@ -8,22 +8,14 @@ from kubectl_cgaudit.cgroups.version import COMPRESSIBLE_FROM
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, linear, milli_to_shares
 from kubectl_cgaudit.collect.model import Node, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
-from kubectl_cgaudit.detect.state import default_root_value
+from kubectl_cgaudit.detect.state import default_root_value, unit_of
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.pods import relative
 from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS, SYSTEM_OUTWEIGHED
-from kubectl_cgaudit.judge.rules.context import (
-    Context,
-    Hit,
-    Look,
-    PodRule,
-    percent,
-    pod_hits,
-    ratio,
-    steps,
-)
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, pod_hits
+from kubectl_cgaudit.text import number, percent
 
 _MEDIUM_RATIO, _HIGH_RATIO = 2.0, 5.0
 _LARGEST_RESERVE = 0.25
@@ -33,7 +25,7 @@ _NEAR = 1.02
 
 def _losses(context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
     pod, _ = placed
-    yield from pod_hits(context, pod, "", [(case, _loss(context, comparison, pod, case)) for case in cases])
+    yield from pod_hits(pod, "", [(case, _loss(context, comparison, pod, case)) for case in cases])
 
 
 def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> Look:
@@ -43,8 +35,8 @@ def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> 
     if before is None or after is None or change is None or change > -context.thresholds.system_loss:
         return None
     seen = (
-        f"Pod {pod.namespace}/{pod.name} on {comparison.node.name}: {ratio(before)} times the CPU of system.slice now, "
-        f"{ratio(after)} times after ({percent(change)}); {percent(case.before.cgroup.share or 0)} of the node's CPU now, "
+        f"Pod {pod.namespace}/{pod.name} on {comparison.node.name}: {number(before)} times the CPU of system.slice now, "
+        f"{number(after)} times after ({percent(change)}); {percent(case.before.cgroup.share or 0)} of the node's CPU now, "
         f"{percent(case.after.cgroup.share or 0)} after, when everything wants CPU."
     )
     return -change, seen, _loss_remedy(context, comparison, case.case, change)
@@ -61,8 +53,8 @@ def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: f
         )
     if now >= context.thresholds.outweighed:
         return (
-            f"Pods have {ratio(now)} times the weight of system.slice on {comparison.node.name} now, which is more than "
-            f"system processes need to stay alive (CGA202, {ratio(context.thresholds.outweighed)} : 1): losing some of that "
+            f"Pods have {number(now)} times the weight of system.slice on {comparison.node.name} now, which is more than "
+            f"system processes need to stay alive (CGA202, {number(context.thresholds.outweighed)} : 1): losing some of that "
             "protects the node. Watch the workload after the move before changing anything."
         )
     return keep_ratio(comparison.node, case, now)
@@ -76,7 +68,7 @@ def keep_ratio(node: Node, case: Case, now: float) -> str:
     moves = case.now.cgroup == "v1" and case.then.cgroup == "v2"
     start = f"Once {node.name} is on cgroup v2, not before, keep" if moves else f"On {node.name} keep"
     advice = (
-        f"{start} the ratio of now: give system.slice weight {weight} (pods : system {ratio(kubepods / weight)} : 1) with "
+        f"{start} the ratio of now: give system.slice weight {weight} (pods : system {number(kubepods / weight)} : 1) with "
         f"`systemctl set-property system.slice CPUWeight={weight}`, which lasts and `systemctl revert system.slice` undoes"
     )
     reserve = _reserve_for(node, case, now * _NEAR)
@@ -98,7 +90,7 @@ def _reserve_for(node: Node, case: Case, wanted: float) -> str | None:
     key = "system-reserved-compressible" if modern else "system-reserved"
     return (
         f"enforce {key} on system.slice with {milli}m CPU (weight {system}, pods : system "
-        f"{ratio(kubepods / system)} : 1; leaves {left}m to schedule, {node.allocatable_milli - left}m less than now)"
+        f"{number(kubepods / system)} : 1; leaves {left}m to schedule, {node.allocatable_milli - left}m less than now)"
     )
 
 
@@ -116,7 +108,7 @@ def _least_reserve(capacity: int, allocatable: int, wanted: float) -> tuple[int,
 LOSSES = PodRule(
     SYSTEM_LOSS,
     _losses,
-    steps((0.5, "high"), (0.2, "medium")),
+    graded((0.5, "high"), (0.2, "medium")),
     by_share=lambda thresholds, change: change <= -thresholds.system_loss,
 )
 """CGA201."""
@@ -129,7 +121,7 @@ def outweighed(context: Context, comparison: Comparison) -> Iterator[Finding]:
         return
     _, (_, seen, remedy, excess) = max(found, key=lambda entry: entry[1][0])
     when = condition([case.when for case, _ in found], comparison.whens)
-    severity = steps((_HIGH_RATIO, "high"), (_MEDIUM_RATIO, "medium"))(excess)
+    severity = graded((_HIGH_RATIO, "high"), (_MEDIUM_RATIO, "medium"))(excess)
     yield SYSTEM_OUTWEIGHED.finding(severity, Subject("node", comparison.node.name), when, seen, remedy)
 
 
@@ -141,11 +133,11 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> tuple[f
     after = kubepods / system
     if after < limit:
         return None
-    unit = "shares" if case.then.cgroup == "v1" else "weight"
+    unit = unit_of(case.then.cgroup)
     cause = f", below its default of {default_root_value(case.then.cgroup)}" if lowered else ""
     seen = (
         f"{comparison.node.name}: kubepods has {unit} {kubepods}, system.slice {system}{cause}: pods : system is "
-        f"{ratio(after)} : 1 after the move ({ratio(now)} : 1 now), so system processes keep "
+        f"{number(after)} : 1 after the move ({number(now)} : 1 now), so system processes keep "
         f"{percent(case.after.system.share or 0)} of the node's CPU when everything wants it."
     )
     return after, seen, _raise_system(comparison.node, case, limit, lowered=lowered), after / limit
@@ -154,7 +146,7 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> tuple[f
 def _raise_system(node: Node, case: Case, limit: float, *, lowered: bool) -> str:
     # The rule holds from the limit on, so the least value that is enough lies just beyond it.
     wanted = math.floor((case.after.kubepods.value or 0) / limit) + 1
-    under = f"brings it under {ratio(limit)} : 1"
+    under = f"brings it under {number(limit)} : 1"
     if case.then.cgroup == "v1":
         return f"`systemctl set-property system.slice CPUShares={min(MAX_SHARES, wanted)}` {under}."
     reserve = _reserve_for(node, case, limit)

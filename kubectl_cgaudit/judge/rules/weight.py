@@ -10,12 +10,13 @@ from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rules.catalogue import BESTEFFORT_GAIN, CROSSES_DEFAULT, NOT_DIVISIBLE, SAME_WEIGHT, Rule
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, percent, pod_hits, ratio, steps
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, pod_hits
 from kubectl_cgaudit.judge.rules.jvm import FIXED_IN
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree
+from kubectl_cgaudit.text import number, percent
 
 _SMALLEST_REQUEST_ABOVE_ONE = 29
-_ALWAYS_LOW = steps()
+_ALWAYS_LOW = graded()
 
 Judge = Callable[[Context, Pod, Container | None, Cgroup, Cgroup], Look]
 
@@ -27,11 +28,11 @@ def _each_cgroup(rule: Rule, judge: Judge, *, pods: bool) -> PodRule:
         pod, _ = placed
         if pods:
             looks = [(case, judge(context, pod, None, case.before.cgroup, case.after.cgroup)) for case in cases]
-            yield from pod_hits(context, pod, "", looks)
+            yield from pod_hits(pod, "", looks)
         for index, (container, _) in enumerate(cases[0].before.containers):
             pairs = [(case, case.before.containers[index][1], case.after.containers[index][1]) for case in cases]
             looks = [(case, judge(context, pod, container, before, after)) for case, before, after in pairs]
-            yield from pod_hits(context, pod, container.name, looks)
+            yield from pod_hits(pod, container.name, looks)
 
     return PodRule(rule, hits, _ALWAYS_LOW)
 
@@ -99,7 +100,7 @@ def _indivisible(context: Context, pod: Pod, container: Container | None, before
     already = " It is so now, too." if before.weight == weight else ""
     seen = (
         f"Container {container.name} of {pod.namespace}/{pod.name} ({container.request_milli}m) has weight {weight} after "
-        f"the move, under {ratio(least)}.{already}"
+        f"the move, under {number(least)}.{already}"
     )
     linear_made = after.shares is not None and quadratic(after.shares) > weight
     remedy = "Only if it creates child cgroups: raise its request" + (
@@ -128,7 +129,7 @@ def besteffort(_context: Context, comparison: Comparison) -> Iterator[Finding]:
         "Give these pods a CPU request: a pod with one is Burstable, and counts by its request in that slice. Or keep "
         "BestEffort pods off nodes that run full."
     )
-    severity = steps((0.01, "medium"))(gain)
+    severity = graded((0.01, "medium"))(gain)
     yield BESTEFFORT_GAIN.finding(severity, Subject("node", comparison.node.name), when, seen, remedy)
 
 
@@ -145,7 +146,7 @@ def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree) -> tu
     ]
     seen = (
         f"{comparison.node.name}: its {pods} can take {percent(was)} of the node's CPU now and {percent(will)} after, "
-        f"{ratio(will / was)} times as much, when everything wants CPU: {before.besteffort.shares} of {parts[0]} shares in "
+        f"{number(will / was)} times as much, when everything wants CPU: {before.besteffort.shares} of {parts[0]} shares in "
         f"kubepods now, {after.besteffort.weight} of {parts[1]} weight after."
     )
     return will - was, seen

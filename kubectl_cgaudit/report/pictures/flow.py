@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from kubectl_cgaudit.report.escape import shorten
 from kubectl_cgaudit.report.pictures.levels import Level, Part, Role
 from kubectl_cgaudit.report.words import percent
 
@@ -70,7 +71,7 @@ def _columns(levels: Sequence[Level]) -> Iterator[Column]:
                 (right, own.y + own.height),
             ]
             funnel = " ".join(f"{_round(a)},{_round(b)}" for a, b in corners)
-        unlabelled = "" if own.label else f"{_short(level.own.label)} {percent(level.own.fraction)}: "
+        unlabelled = "" if own.label else f"{shorten(level.own.label, _LONGEST)} {percent(level.own.fraction)}: "
         caption = f"{unlabelled}{percent(of_node)} of the node"
         yield Column(x, level.title, caption, boxes, funnel)
 
@@ -79,13 +80,9 @@ def _boxes(parts: Sequence[Part], x: float) -> Iterator[Box]:
     y = _TOP
     for part in parts:
         height = part.fraction * _HEIGHT
-        label = f"{_short(part.label)} {percent(part.fraction)}" if height >= _LEAST_LABELLED else ""
+        label = f"{shorten(part.label, _LONGEST)} {percent(part.fraction)}" if height >= _LEAST_LABELLED else ""
         yield Box(x, _round(y), _BAR, max(_round(height), 0.6), part.role, label)
         y += height
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
 
 
 def _round(value: float) -> float:

@@ -32,16 +32,6 @@ class Level(Struct, frozen=True):
         return next(part for part in self.parts if part.role == "own")
 
 
-def levels(
-    node: NodeMoment, pod: PodAudit, moment: Moment, containers: Sequence[tuple[str, Moment]]
-) -> tuple[Level, ...]:
-    """The levels from the root to the containers; fewer where nothing is known or nothing competes.
-
-    `containers` are name and moment of those whose part of the pod is to be shown, the one in question first.
-    """
-    return tuple(_levels(node, pod, moment, containers))
-
-
 def _levels(
     node: NodeMoment, pod: PodAudit, moment: Moment, containers: Sequence[tuple[str, Moment]]
 ) -> Iterator[Level]:
@@ -71,24 +61,19 @@ def _levels(
         yield Level(
             "container",
             "runtime",
-            tuple(
-                Part(name, part, "own" if index == 0 else "sibling")
-                for index, (name, part) in enumerate(inside)
-                if part is not None
-            ),
+            tuple(Part(name, part, "own" if index == 0 else "sibling") for index, (name, part) in enumerate(inside)),
         )
 
 
 def of_case(
     node: NodeMoment, pod: PodAudit, index: int, containers: Sequence[ContainerAudit], *, after: bool
 ) -> tuple[Level, ...]:
-    """The levels of a pod in its case `index`, now or after."""
-    return levels(
-        node,
-        pod,
-        _moment(pod.cases[index], after=after),
-        [(each.name, _moment(each.cases[index], after=after)) for each in containers],
-    )
+    """The levels from the root to the containers, in the pod's case `index`, now or after.
+
+    There are fewer where nothing is known or nothing competes. Of `containers` the one in question comes first.
+    """
+    moments = [(each.name, _moment(each.cases[index], after=after)) for each in containers]
+    return tuple(_levels(node, pod, _moment(pod.cases[index], after=after), moments))
 
 
 def _moment(case: CaseChange, *, after: bool) -> Moment:

@@ -1,4 +1,4 @@
-"""The way from the root to one pod and its containers at one moment: each level with its siblings and its arithmetic."""
+"""What `explain` draws: each level from the root to one pod and its containers, with its siblings and its arithmetic."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ from kubectl_cgaudit.detect.runtime import Runtime
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PodTree
 from kubectl_cgaudit.report.arithmetic import amount, fraction, part, quota, requested, weighed
-from kubectl_cgaudit.report.words import counted
+from kubectl_cgaudit.report.words import counted, unit
 
 _MOST_AT_ROOT = 8
 _SLICES = {"Burstable": "kubepods-burstable", "BestEffort": "kubepods-besteffort"}
@@ -47,7 +47,7 @@ def levels(node: Node, tree: NodeTree, index: int, setup: Setup, handler: str) -
 
 
 def _value(cgroup: Cgroup, amount: int | None) -> str:
-    return "none set" if amount is None else f"{'shares' if cgroup.version == 'v1' else 'weight'} {amount}"
+    return "none set" if amount is None else f"{unit(cgroup.version)} {amount}"
 
 
 def _own(depth: int, label: str, cgroup: Cgroup, others: Siblings, *notes: str) -> Level:
