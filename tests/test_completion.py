@@ -117,6 +117,7 @@ def test_a_cluster_that_never_answers_is_not_waited_for(tmp_path: Path, monkeypa
 
 
 def test_every_format_that_is_offered_is_taken(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    checked = []
     for name, command in {name: load(name) for name in COMMANDS}.items():
         if not any(parameter.name == "outputs" for parameter in command.params):
             continue
@@ -125,6 +126,8 @@ def test_every_format_that_is_offered_is_taken(capsys: pytest.CaptureFixture[str
         assert run([name, *arguments, "-o", "nonsense"]) == 2
         said = capsys.readouterr().err.partition("there are ")[2].strip()
         assert sorted(said.split(", ")) == offered
+        checked.append(name)
+    assert sorted(checked) == ["convert", "diff", "manifests", "nodes", "report", "tree", "verify", "version"]
 
 
 def test_the_script_for_kubectl_asks_the_plugin(tmp_path: Path) -> None:

@@ -44,7 +44,10 @@ def test_help_imports_next_to_nothing() -> None:
     ours = {name for name in imported("--help") if name.startswith("kubectl_cgaudit.")}
     assert ours == {
         "kubectl_cgaudit.cli",
-        *(f"kubectl_cgaudit.cli.{name}" for name in ("audit", "commands", "main", "options", "output", "policy")),
+        *(
+            f"kubectl_cgaudit.cli.{name}"
+            for name in ("audit", "codes", "commands", "main", "options", "output", "policy")
+        ),
         "kubectl_cgaudit.errors",
         "kubectl_cgaudit.report",
         "kubectl_cgaudit.report.escape",

@@ -11,9 +11,6 @@ from kubectl_cgaudit.cli.commands import Commands, load
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.report.formats import FORMATS
 
-_FLAGS = {"outputs": "-o", "thresholds": "--threshold", "fail_on": "--fail-on", "policy": "--policy"} | {
-    "baseline": "--baseline"
-}
 _EPILOG = """\b
 Examples:
   kubectl cgaudit                                   the cluster you are connected to
@@ -35,14 +32,7 @@ Needs: list on nodes and pods."""
 )
 @options.source_options
 @options.to_option
-@click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="FORMAT[=FILE]",
-    help=f"{', '.join(FORMATS)}; repeat with =FILE to write several in one run. [default: table]",
-)
+@output.option(FORMATS)
 @click.option(
     "--threshold",
     "thresholds",
@@ -65,7 +55,8 @@ def group(ctx: click.Context, /, to: str, outputs: tuple[str, ...], thresholds: 
         known = {option.name for option in load(ctx.invoked_subcommand).params} | {"files"}
         stray = sorted(set(given) - known)
         if stray:
-            raise UsageError(f"{_FLAGS.get(stray[0], stray[0])} is no flag of {ctx.invoked_subcommand}; leave it out")
+            flag = next(option.opts[0] for option in ctx.command.params if option.name == stray[0])
+            raise UsageError(f"{flag} is no flag of {ctx.invoked_subcommand}; leave it out")
         ctx.default_map = {ctx.invoked_subcommand: given}
         return 0
     return _audit(to, outputs, thresholds, flags)

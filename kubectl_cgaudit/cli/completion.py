@@ -1,6 +1,5 @@
 """Tab completion: kubectl runs `kubectl_complete-cgaudit WORD...`, and reads candidates and `:DIRECTIVE` from its output."""
 
-import re
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -77,18 +76,11 @@ def _completer(values: Values) -> Callable[[click.Context, str], list[Completion
     def found(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         # Flags may stand before the command too.
         outer = ctx.parent.params if ctx.parent else {}
-        given = {**outer, **{name: value for name, value in ctx.params.items() if value}, "command": ctx.command}
+        given = {**outer, **{name: value for name, value in ctx.params.items() if value}}
         items = [CompletionItem(each) for each in values(given, incomplete) if each.startswith(incomplete)]
         return items if items or values is not _to else _file(ctx, incomplete)
 
     return found
-
-
-def _outputs(given: dict[str, Any], _: str) -> Iterable[str]:
-    # Every command's help of -o begins with its formats: "text or json. ...".
-    option = next(each for each in given["command"].params if each.name == "outputs")
-    said = re.split("[.;]", option.help)[0]
-    return (word for word in re.findall("[a-z]+", said) if word != "or")
 
 
 def _to(_: dict[str, Any], incomplete: str) -> Iterable[str]:
@@ -97,7 +89,6 @@ def _to(_: dict[str, Any], incomplete: str) -> Iterable[str]:
 
 
 _VALUES: dict[str, Values] = {
-    "outputs": _outputs,
     "to": _to,
     "thresholds": lambda _, __: _THRESHOLDS,
     "kubelet": lambda _, __: ("proxy", "direct", "files:"),

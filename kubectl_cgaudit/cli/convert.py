@@ -15,7 +15,7 @@ _FORMATS = ("text", "json")
 @click.argument("request", required=False)
 @click.option("--shares", type=int, metavar="N", help=f"cgroup v1 shares, {MIN_SHARES}..{MAX_SHARES}.")
 @click.option("--weight", type=int, metavar="N", help=f"cgroup v2 weight, {MIN_WEIGHT}..{MAX_WEIGHT}.")
-@click.option("-o", "--output", "outputs", multiple=True, metavar="FORMAT[=FILE]", help="text or json. [default: text]")
+@output.option(_FORMATS)
 def convert_command(request: str | None, shares: int | None, weight: int | None, outputs: tuple[str, ...]) -> int:
     """Convert a CPU REQUEST such as 250m, shares or a weight with both formulas, and back.
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit.cli import output
+from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
 from kubectl_cgaudit.cli.options import DEFAULT_TO
 from kubectl_cgaudit.cli.progress import Progress
 from kubectl_cgaudit.errors import InputError, UsageError
@@ -17,7 +18,6 @@ from kubectl_cgaudit.judge.scenario import Scenario
 from kubectl_cgaudit.report.escape import visible
 
 _FORMATS = ("table", "markdown", "json", "html", "yaml")
-_INCOMPLETE, _MOVED = 3, 4
 _REMEDY = (
     "give a snapshot (kubectl cgaudit snapshot), an audit (-o json) or what kubectl get nodes,pods -A -o json printed"
 )
@@ -53,14 +53,7 @@ class _Head(Struct, rename="camel"):
     metavar="NAME=VALUE",
     help="From where on a share has moved: system-loss=10%, system-gain=10%, pod-move=5%. An audit holds its own.",
 )
-@click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="FORMAT[=FILE]",
-    help=f"{', '.join(_FORMATS)}; repeat with =FILE to write several in one run. [default: table]",
-)
+@output.option(_FORMATS)
 @click.option("--exit-code", is_flag=True, help="Exit with 4 if something moved that nobody predicted.")
 def diff_command(
     before: str,
@@ -96,8 +89,8 @@ def diff_command(
         for gap in side.gaps:
             click.echo(f"incomplete {name}: {visible(gap)}", err=True)
     if exit_code and result.summary.moved:
-        return _MOVED
-    return 0 if result.before.complete and result.after.complete else _INCOMPLETE
+        return FOUND
+    return 0 if result.before.complete and result.after.complete else INCOMPLETE
 
 
 def _text(each: output.Output, result: Any) -> str:
@@ -129,16 +122,13 @@ def _read(path: str, given: dict[str, Any], target: Scenario, states: str | None
                 raise UsageError(f"{name_of(path)} is an audit, which has its own states and target; leave {flag} out")
         return load(data, name_of(path))
     rules, limits = load_states(states) if states else (), judged.parse(thresholds)
-    if snapshot.is_snapshot(data):
-        cluster = snapshot.decode(data, path, lambda _namespace, _labels: True, "")
-    elif path == "-":
+    if path == "-" and not snapshot.is_snapshot(data):
         raise InputError(f"standard input holds neither a snapshot nor an audit; save it to a file, or {_REMEDY}")
-    else:
-        progress = Progress()
-        try:
-            cluster = files.read((path,), lambda _namespace, _labels: True, "", progress)
-        finally:
-            progress.close()
+    progress = Progress()
+    try:
+        cluster = files.of_bytes(data, path, progress)
+    finally:
+        progress.close()
     return audit(cluster, rules, target, limits, None)
 
 

@@ -16,7 +16,9 @@ _PIPE_CLOSED = 141
 
 
 def main() -> None:
-    """Run the command and exit: 0 done, 1 could not, 2 wrong usage, 3 done but incomplete."""
+    """Run the command and exit: 0 done, 1 could not, 2 wrong usage, 3 done but incomplete, 4 found what was asked
+    for (--fail-on, diff --exit-code, verify), 130 interrupted, 141 when standard output is closed early.
+    """
     sys.exit(run(sys.argv[1:]))
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from kubectl_cgaudit.cli import output
+from kubectl_cgaudit.cli.policy import LEVELS
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.manifests.render import RENDERERS
 from kubectl_cgaudit.manifests.settings import IMAGE, MEMORY, NAMESPACE, SCHEDULE, SINKS, Settings
@@ -21,7 +22,9 @@ _NO_IMAGE = (
 @click.option("--existing-namespace", is_flag=True, help="The namespace is there: do not write it, nor its labels.")
 @click.option("--schedule", metavar="CRON", default=SCHEDULE, show_default=True, help="When it runs.")
 @click.option("--to", metavar="TARGET", help="Where the nodes go, as for the audit; no file.")
-@click.option("--fail-on", metavar="LEVEL", help="As for the audit: the job fails on such findings.")
+@click.option(
+    "--fail-on", metavar="LEVEL", type=click.Choice(LEVELS), help="As for the audit: the job fails on such findings."
+)
 @click.option("--states-configmap", metavar="NAME", help="A ConfigMap with the states file under the key states.yaml.")
 @click.option("--kubelet", metavar="direct", help="Also measure; adds get on nodes/metrics and nodes/configz.")
 @click.option("--owners", is_flag=True, help="Adds list on ReplicaSets, Jobs, RuntimeClasses and events.")
@@ -29,9 +32,8 @@ _NO_IMAGE = (
     "--sink", metavar="|".join(SINKS), default=SINKS[0], show_default=True, help="Where reports go besides the log."
 )
 @click.option("--memory", metavar="SIZE", default=MEMORY, show_default=True, help="Its limit; 2Gi above 15,000 pods.")
-@click.option("-o", "--output", "outputs", multiple=True, metavar="FORMAT[=FILE]", help="yaml or json. [default: yaml]")
-@click.pass_context
-def manifests_command(ctx: click.Context, /, outputs: tuple[str, ...], **flags: Any) -> int:
+@output.option(tuple(RENDERERS))
+def manifests_command(outputs: tuple[str, ...], **flags: Any) -> int:
     """Print the objects that run the audit inside the cluster, on a schedule, with the least that needs.
 
     \b
@@ -49,7 +51,7 @@ def manifests_command(ctx: click.Context, /, outputs: tuple[str, ...], **flags: 
         creates_namespace=not flags["existing_namespace"],
         schedule=flags["schedule"],
         to=_target(flags["to"]),
-        fail_on=_level(ctx, flags["fail_on"]),
+        fail_on=flags["fail_on"],
         kubelet=_kubelet(flags["kubelet"]),
         owners=flags["owners"],
         sink=flags["sink"],
@@ -70,17 +72,6 @@ def _target(to: str | None) -> str | None:
     if to is not None and scenario.parse(to).rules:
         raise UsageError(f"--to: {to} is a file here, which the job does not have; name the target, such as v2+runtime")
     return to
-
-
-def _level(ctx: click.Context, level: str | None) -> str | None:
-    """The level as the audit's own flag takes it."""
-    if level is None:
-        return None
-    flag = next((each for each in ctx.find_root().command.params if each.name == "fail_on"), None)
-    if flag is None:
-        raise UsageError("--fail-on: the audit of this version has no such flag; leave it out")
-    flag.type_cast_value(ctx, level)
-    return level
 
 
 def _kubelet(said: str | None) -> bool:

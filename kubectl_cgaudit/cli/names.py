@@ -2,37 +2,27 @@
 
 import threading
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
-from msgspec import Struct
 
+from kubectl_cgaudit.collect import wire
 from kubectl_cgaudit.collect.door import Answer
+
+if TYPE_CHECKING:
+    from kubectl_cgaudit.collect.kubeconfig import Section
 
 SECONDS = 2.0
 """How long somebody who pressed Tab waits for a cluster."""
 _LIMIT = 500
 
 
-class _Metadata(Struct):
-    name: str = ""
-
-
-class _Item(Struct):
-    metadata: _Metadata
-
-
-class _List(Struct):
-    items: list[_Item] = []
-
-
-def of_kubeconfig(given: dict[str, Any], section: str) -> Iterable[str]:
+def of_kubeconfig(given: dict[str, Any], section: "Section") -> Iterable[str]:
     """The names in `contexts`, `clusters` or `users` of the kubeconfig. Raises ClusterError."""
     from kubectl_cgaudit.collect import kubeconfig
 
-    merged = kubeconfig._merge(kubeconfig._paths(given.get("kubeconfig") or None))
-    return list(getattr(merged, section))
+    return kubeconfig.names(given.get("kubeconfig") or None, section)
 
 
 def pods(given: dict[str, Any], incomplete: str) -> Iterable[str]:
@@ -83,4 +73,5 @@ def _ask(given: dict[str, Any], path: str) -> list[str]:
 
 
 def _names(answer: Answer) -> list[str]:
-    return [item.metadata.name for item in msgspec.json.decode(answer.body, type=_List).items]
+    page = msgspec.json.decode(answer.body, type=wire.Page)
+    return [msgspec.json.decode(raw, type=wire.Owned).metadata.name for raw in page.items or ()]

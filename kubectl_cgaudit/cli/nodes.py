@@ -15,7 +15,7 @@ _FORMATS = ("text", "json")
 @click.command("nodes")
 @options.source_options
 @click.option("--evidence", is_flag=True, help="Show every piece of evidence.")
-@click.option("-o", "--output", "outputs", multiple=True, metavar="FORMAT[=FILE]", help="text or json. [default: text]")
+@output.option(_FORMATS)
 def nodes_command(outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> int:
     """Show what each node runs: cgroup version, runtimes, kubelet, reserves, and how surely that is known.
 

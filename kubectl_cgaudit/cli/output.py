@@ -6,7 +6,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import click
 
@@ -16,12 +16,36 @@ if TYPE_CHECKING:
     from kubectl_cgaudit.judge.audit import Audit
     from kubectl_cgaudit.report.screen import Screen
 
+F = TypeVar("F", bound=Callable[..., Any])
+_FEW = 3
+
 
 class Output(NamedTuple):
     """A format and where it goes; no path is standard output."""
 
     format: str
     path: str | None
+
+
+def option(formats: tuple[str, ...]) -> Callable[[F], F]:
+    """The flag -o of a command that writes these formats, the first by default; the command gets it as `outputs`."""
+    if len(formats) > _FEW:
+        words = f"{', '.join(formats)}; repeat with =FILE to write several in one run"
+    else:
+        words = f"{', '.join(formats[:-1])} or {formats[-1]}"
+
+    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+        return [name for name in formats if name.startswith(incomplete)]
+
+    return click.option(
+        "-o",
+        "--output",
+        "outputs",
+        multiple=True,
+        metavar="FORMAT[=FILE]",
+        help=f"{words}. [default: {formats[0]}]",
+        shell_complete=complete,
+    )
 
 
 def parse(values: tuple[str, ...], formats: tuple[str, ...]) -> tuple[Output, ...]:

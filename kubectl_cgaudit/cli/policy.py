@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
 from kubectl_cgaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
     from kubectl_cgaudit.judge.baseline import Baseline
     from kubectl_cgaudit.judge.policy.types import Policy
 
-INCOMPLETE, FOUND = 3, 4
 F = TypeVar("F", bound=Callable[..., Any])
-_LEVELS = ("none", "low", "medium", "high", "critical")
+LEVELS = ("none", "low", "medium", "high", "critical")
 _FLAGS = (
     click.option(
         "--policy",
@@ -33,7 +33,7 @@ _FLAGS = (
     ),
     click.option(
         "--fail-on",
-        type=click.Choice(_LEVELS),
+        type=click.Choice(LEVELS),
         default="none",
         show_default=True,
         help="Exit with 4 if a finding of this severity or worse is left; what only may hold counts too.",

@@ -9,14 +9,7 @@ from kubectl_cgaudit.report.formats import FORMATS
 
 @click.command("report")
 @click.argument("file")
-@click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="FORMAT[=FILE]",
-    help=f"{', '.join(FORMATS)}; repeat with =FILE to write several in one run. [default: table]",
-)
+@output.option(FORMATS)
 @policies.policy_options
 def report_command(file: str, outputs: tuple[str, ...], policy: str | None, baseline: str | None, fail_on: str) -> int:
     """Write a saved JSON audit in any format, byte for byte as the first run would have written it.

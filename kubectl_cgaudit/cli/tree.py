@@ -6,15 +6,17 @@ from typing import Any
 import click
 
 from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli.codes import INCOMPLETE
 from kubectl_cgaudit.cli.progress import Progress
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.errors import InterruptedAuditError, NotFoundError
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.report.escape import visible
+from kubectl_cgaudit.text import named
 
-_INCOMPLETE = 3
 _FORMATS = ("text", "json")
+_NAMED = 10
 _PROXY_WARNING = (
     "warning: --kubelet=proxy uses nodes/proxy; whoever may use that may also run commands in every container of the node "
     "(kubernetes#136550). Do not grant it for this tool alone: --kubelet=direct inside the cluster needs less."
@@ -25,7 +27,7 @@ _PROXY_WARNING = (
 @click.argument("node", required=False)
 @options.source_options
 @options.to_option
-@click.option("-o", "--output", "outputs", multiple=True, metavar="FORMAT[=FILE]", help="text or json. [default: text]")
+@output.option(_FORMATS)
 def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: Any) -> int:
     """Show the cgroup tree of NODE, or of all nodes: every weight, quota and share, before and after.
 
@@ -83,7 +85,7 @@ def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) 
         raise NotFoundError(
             f"{name} is not a Linux node that reports its CPU ({kinds[name]}): it has no cgroup tree to show"
         )
-    raise NotFoundError(f"there is no node {name!r}; there are {_some([c.node.name for c in comparisons])}")
+    raise NotFoundError(f"there is no node {name!r}; there are {named((c.node.name for c in comparisons), _NAMED)}")
 
 
 def exit_code(cluster: Cluster) -> int:
@@ -93,9 +95,4 @@ def exit_code(cluster: Cluster) -> int:
     coverage = cover(cluster, ())
     for gap in coverage.gaps:
         click.echo(f"incomplete: {visible(gap.what)}: {visible(gap.why)}. {visible(gap.remedy)}.", err=True)
-    return 0 if coverage.complete else _INCOMPLETE
-
-
-def _some(names: list[str]) -> str:
-    most = 10
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return 0 if coverage.complete else INCOMPLETE

@@ -6,17 +6,17 @@ from typing import Any
 import click
 
 from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli.codes import FOUND
 from kubectl_cgaudit.cli.tree import exit_code, read
 from kubectl_cgaudit.errors import UsageError
 
 _FORMATS = ("text", "json")
-_DIFFERENT = 4
 _NOT_ASKED = "verify needs the kubelets' answers; add --kubelet=proxy, --kubelet=direct or --kubelet=files:DIR"
 
 
 @click.command("verify")
 @options.source_options
-@click.option("-o", "--output", "outputs", multiple=True, metavar="FORMAT[=FILE]", help="text or json. [default: text]")
+@output.option(_FORMATS)
 def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     """Compare what is predicted with what the kubelets measure, cgroup by cgroup: to check an upgrade afterwards.
 
@@ -42,4 +42,4 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     }
     output.deliver([(each, write[each.format](each)) for each in wanted])
     incomplete = exit_code(cluster)
-    return _DIFFERENT if result.differences else incomplete
+    return FOUND if result.differences else incomplete

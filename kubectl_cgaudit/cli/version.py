@@ -18,9 +18,7 @@ _WORDS = {
 
 
 @click.command("version")
-@click.option(
-    "-o", "--output", "outputs", multiple=True, metavar="FORMAT[=FILE]", help="text, json or yaml. [default: text]"
-)
+@output.option(_FORMATS)
 def version_command(outputs: tuple[str, ...]) -> int:
     """Say which version this is, how new its knowledge is, and what it runs on. No cluster is asked.
 

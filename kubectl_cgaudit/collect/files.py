@@ -45,15 +45,35 @@ def read(
     """
     assembly = Assembly(selects, filter_text, measured=measured)
     for path in paths:
-        source = name_of(path)
         data = read_bytes(path, _SAVE)
         if snapshot.is_snapshot(data):
             snapshot.alone(paths, path)
             return snapshot.decode(data, path, selects, filter_text)
-        if data.lstrip()[:1] in (b"{", b"["):
-            _add_json(data, source, assembly, progress)
-        else:
-            _add_yaml(data, source, assembly)
+        _add(data, path, assembly, progress)
+    return _whole(assembly, paths)
+
+
+def of_bytes(data: bytes, path: str, progress: Progress = silent) -> Cluster:
+    """All of what `path` held, a snapshot or objects. Raises InputError as `read` does."""
+    if snapshot.is_snapshot(data):
+        return snapshot.decode(data, path, _all, "")
+    assembly = Assembly(_all, "")
+    _add(data, path, assembly, progress)
+    return _whole(assembly, (path,))
+
+
+def _all(_namespace: str, _labels: dict[str, str]) -> bool:
+    return True
+
+
+def _add(data: bytes, path: str, assembly: Assembly, progress: Progress) -> None:
+    if data.lstrip()[:1] in (b"{", b"["):
+        _add_json(data, name_of(path), assembly, progress)
+    else:
+        _add_yaml(data, name_of(path), assembly)
+
+
+def _whole(assembly: Assembly, paths: tuple[str, ...]) -> Cluster:
     cluster = assembly.cluster(", ".join("standard input" if path == "-" else Path(path).name for path in paths))
     if not cluster.nodes:
         raise InputError(f"no Node in {_listing(paths)}, so nothing can be predicted; {_SAVE}")

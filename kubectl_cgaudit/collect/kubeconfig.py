@@ -5,15 +5,17 @@ import binascii
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import yaml
 from msgspec import Struct
 
 from kubectl_cgaudit.errors import ClusterError
+from kubectl_cgaudit.text import named
 
 Fields = dict[str, Any]
+Section = Literal["contexts", "clusters", "users"]
 NEXT = "give --kubeconfig FILE, set KUBECONFIG, or audit saved objects with -f FILE"
 LOG_IN = "log in again, or correct the kubeconfig"
 _LISTED = 10
@@ -78,6 +80,13 @@ def choose(connection: Connection) -> Choice | None:
     _check_base64(f"user {user_name!r}", user)
     where = f"context {context_name}" if context_name else f"cluster {cluster_name}"
     return Choice(where=where, cluster=cluster, user=user, namespace=text(context.get("namespace")))
+
+
+def names(explicit: str | None, section: Section) -> list[str]:
+    """The names of a section, of all kubeconfig files or of `explicit` alone. Raises ClusterError."""
+    merged = _merge(_paths(explicit))
+    tables = {"contexts": merged.contexts, "clusters": merged.clusters, "users": merged.users}
+    return list(tables[section])
 
 
 def not_found() -> ClusterError:
@@ -171,8 +180,7 @@ def _is_url(server: str) -> bool:
 
 def _there_are(names: Iterable[str]) -> str:
     every = sorted(names)
-    more = f" and {len(every) - _LISTED} more" if len(every) > _LISTED else ""
-    return f"there are: {', '.join(every[:_LISTED])}{more}" if every else "there is none"
+    return f"there are: {named(every, _LISTED)}" if every else "there is none"
 
 
 def _check_base64(whose: str, fields: Fields) -> None:

@@ -75,6 +75,7 @@ def pod(raw: wire.Pod, selects: Selects, *, measured: bool = True) -> Pod:
     request = _amount(pod_level.requests, "spec.resources.requests.cpu")
     limit = _amount(pod_level.limits, "spec.resources.limits.cpu")
     mark = meta.annotations.mirror if meta.annotations else None
+    resizing = _is_resizing(status)
     return Pod(
         namespace=namespace,
         name=meta.name,
@@ -91,10 +92,8 @@ def pod(raw: wire.Pod, selects: Selects, *, measured: bool = True) -> Pod:
         controller=controller(meta),
         template_hash=labels.get("pod-template-hash"),
         read_back_milli=_amount((status.resources or wire.Resources()).requests, "status.resources.requests.cpu"),
-        allocated_milli=None
-        if _is_resizing(status)
-        else _amount(status.allocated_resources, "status.allocatedResources.cpu"),
-        resizing=_is_resizing(status),
+        allocated_milli=None if resizing else _amount(status.allocated_resources, "status.allocatedResources.cpu"),
+        resizing=resizing,
     )
 
 

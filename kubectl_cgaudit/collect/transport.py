@@ -24,7 +24,7 @@ from kubectl_cgaudit.collect.failure import (
     printable,
 )
 from kubectl_cgaudit.collect.kubeconfig import Connection, Fields, choose
-from kubectl_cgaudit.collect.patience import PASSING, Patience
+from kubectl_cgaudit.collect.patience import PASSING, TRIES, Patience
 from kubectl_cgaudit.errors import ClusterError, UsageError
 
 _READ_SECONDS = 60.0
@@ -103,8 +103,7 @@ class Api:
                     raise
             except RequestError as failure:
                 # Silence has cost a whole timeout each time.
-                tries = _AFTER_SILENCE if failure.silent else None
-                if not (self._patience.waits(attempt, tries=tries) if tries else self._patience.waits(attempt)):
+                if not self._patience.waits(attempt, tries=_AFTER_SILENCE if failure.silent else TRIES):
                     raise
 
     def _renew(self) -> None:
