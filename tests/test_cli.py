@@ -410,7 +410,9 @@ def test_without_a_kubeconfig_the_next_step_is_named(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_an_unreachable_server_is_reported_within_10_seconds(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_reported_within_10_seconds(
+    tmp_path: Path, pauses: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -425,20 +427,19 @@ def test_an_unreachable_server_is_reported_within_10_seconds(tmp_path: Path) -> 
                 }
             )
         )
-        began = time.monotonic()
-        done = subprocess.run(
-            command("--kubeconfig", str(config)), capture_output=True, text=True, check=False, timeout=30
-        )
-    assert time.monotonic() - began < 10
-    assert done.returncode == 1
-    assert f"127.0.0.1:{port}" in done.stderr
-    assert done.stderr.count("\n") == 1
+        assert run(["--kubeconfig", str(config)]) == 1
+    # The port refuses at once, so that all the time it takes is what is waited between attempts.
+    assert sum(pauses) < 10
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: 127.0.0.1:{port} cannot be asked: connection refused; ")
+    assert said.count("\n") == 1
     other = subprocess.run(
         command("--kubeconfig", str(config), "--context", "none"), capture_output=True, text=True, check=False
     )
     assert other.returncode == 1
-    assert "'none'" in other.stderr or '"none"' in other.stderr
-    assert other.stderr.count("\n") == 1
+    assert other.stderr == (
+        "error: there is no context 'none' in the kubeconfig (there are: c); choose another with --context NAME\n"
+    )
 
 
 def test_starting_up_does_not_import_the_client() -> None:

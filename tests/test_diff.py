@@ -420,6 +420,7 @@ def test_every_format_is_the_same_bytes_again_and_says_what_it_cuts() -> None:
     assert "more rows" in diff_table.render(large)
     html = diff_html.render(large)
     assert len(html) <= diff_html.MOST
+    assert "more rows" in html
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,7 @@ def test_every_rule_is_there_once_and_results_point_to_it() -> None:
 @pytest.mark.parametrize("audit", [RECORDED, BLIND, HALF_READ], ids=["known", "open", "incomplete"])
 def test_no_result_is_worse_than_its_rule_says(audit: Audit) -> None:
     found, order = one_run(audit), ["note", "warning", "error"]
+    assert len(found["results"]) == len(audit.findings) > 0
     for result in found["results"]:
         most = found["tool"]["driver"]["rules"][result["ruleIndex"]]["defaultConfiguration"]["level"]
         assert order.index(result["level"]) <= order.index(most), result["ruleId"]
