@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import Audit
+from kubectl_cgaudit.judge.figures import of_audit
 from kubectl_cgaudit.report import csv
 from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
 from tests.test_table import BLIND, RECORDED, renamed
@@ -129,9 +130,14 @@ def test_hostile_names_come_back_and_nothing_is_a_formula(name: str) -> None:
 def test_a_piece_a_workload() -> None:
     pieces = csv.pieces(RECORDED)
     assert [*pieces.head] == [",".join(csv.COLUMNS) + "\r\n"]
-    written = [pieces.each(workload, index == 0) for index, workload in enumerate(RECORDED.workloads)]
-    assert written[0].startswith("shop,Deployment,checkout,")
-    assert csv.render(RECORDED) == "".join([*csv.pieces(RECORDED).head, *written, *pieces.tail])
+    part = pieces.each(RECORDED.workloads[0], True)
+    (first, *_) = RECORDED.workloads[0].pods
+    assert part.pod
+    row, more = part.pod(of_audit(first), True).split("\r\n", 1)
+    assert row.startswith(f"shop,Deployment,checkout,loses;moves;nominal,assumed,{first.name},{first.node},")
+    assert row.count(",") == len(csv.COLUMNS) - 1
+    assert more.count("\r\n") == len(first.containers) - 1
+    assert (part.before, part.after, [*pieces.tail]) == ("", "", [])
 
 
 def test_on_the_command_line(capsysbinary: pytest.CaptureFixture[bytes]) -> None:

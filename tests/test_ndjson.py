@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import Audit, PodAudit
-from kubectl_cgaudit.report import ndjson
+from kubectl_cgaudit.report import csv, data, ndjson
+from kubectl_cgaudit.report.pieces import chunks
 from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
 from tests.test_markdown import HOSTILE, hand_made
 from tests.test_table import BLIND, RECORDED
@@ -149,13 +150,14 @@ class Once:
         return iter(self.pods)
 
 
-def test_pods_are_read_once_and_in_a_stream() -> None:
+def test_pods_are_read_once_for_all_formats() -> None:
     workload = RECORDED.workloads[0]
     pods = Once(workload.pods)
-    lazy = replace(workload, pods=pods)
-    lines = ndjson.lines(lazy, RECORDED)
-    assert next(lines).startswith('{"schema_version":')
-    assert len(list(lines)) == sum(len(each.containers) for each in workload.pods) - 1
+    lazy = replace(RECORDED, workloads=(replace(workload, pods=pods),))
+    written: list[list[str]] = [[], [], []]
+    made = [ndjson.pieces(lazy), csv.pieces(lazy), data.json_pieces(lazy)]
+    assert [*chunks(made, lazy, lambda place, text: written[place].append(text) or "")]
+    assert "".join(written[0]).count("\n") == sum(len(each.containers) for each in workload.pods)
     assert pods.passes == 1
 
 

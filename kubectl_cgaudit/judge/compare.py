@@ -39,6 +39,11 @@ class Comparison(Struct, frozen=True):
         return self.cases[0].before.pods.placed
 
     @property
+    def outlines(self) -> Sequence[int]:
+        """Of each active pod: pods with the same have the same shapes in every case."""
+        return self.cases[0].before.pods.outlines
+
+    @property
     def whens(self) -> tuple[str, ...]:
         """What each case assumes."""
         return tuple(case.when for case in self.cases)
@@ -75,8 +80,9 @@ def compare(cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario) -> tu
     """Compare every Linux node. Raises UsageError when a states or target file does not fit a node."""
     placed = placed_pods(cluster)
     shapes = Shapes()
+    same: dict[Setup, Setup] = {}
     return tuple(
-        _compare_node(node, placed.get(node.name, []), cluster, rules, scenario, shapes)
+        _compare_node(node, placed.get(node.name, []), cluster, rules, scenario, shapes, same)
         for node in cluster.nodes
         if node.kind == "linux"
     )
@@ -89,12 +95,20 @@ def _compare_node(
     rules: tuple[Rule, ...],
     scenario: Scenario,
     shapes: Shapes,
+    same: dict[Setup, Setup],
 ) -> Comparison:
+    """Equal setups are held once, in `same`."""
     state = settle(node, placed, cluster, rules)
     handlers = sorted({handler for _, handler in placed})
+    outlines = shapes.outlines(placed, state.leftovers)
     cases = []
-    for when, now in setups(state, handlers):
+    for when, found in setups(state, handlers):
+        now = same.setdefault(found, found)
         then = after(scenario, node, now, version_known=state.cgroup is not None)
-        before = predict(node, placed, now, shapes)
-        cases.append(Case(when, now, then, before, before if then == now else predict(node, placed, then, shapes)))
+        then = same.setdefault(then, then)
+        before = predict(node, placed, now, shapes, outlines)
+        changed = then is not now
+        cases.append(
+            Case(when, now, then, before, predict(node, placed, then, shapes, outlines) if changed else before)
+        )
     return Comparison(node, state, tuple(handlers), tuple(cases))

@@ -9,7 +9,7 @@ from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.kinds import Kind
-from kubectl_cgaudit.judge.pods import DIGITS
+from kubectl_cgaudit.judge.rounding import DIGITS
 from kubectl_cgaudit.judge.rules.context import Context, PodRule
 
 

@@ -1,21 +1,24 @@
 """What holds for every pod of a kind, whichever node it is on: seen once, by looking at one of them."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Literal, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_cgaudit.collect.model import Pod
+from kubectl_cgaudit.collect.model import Container, Pod
+from kubectl_cgaudit.detect.state import CgroupVersion
 from kubectl_cgaudit.judge import weights
-from kubectl_cgaudit.judge.audit import Effect, PodAudit
-from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.audit import Effect
+from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.confidence import taken_for_granted
-from kubectl_cgaudit.judge.pods import audited, inside, relative, rounded, stops
+from kubectl_cgaudit.judge.figures import Fixed, fixed
+from kubectl_cgaudit.judge.pods import inside, is_lost, stops
+from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules import readers
 from kubectl_cgaudit.judge.rules.context import Context, PodRule
-from kubectl_cgaudit.predict.shape import setup_key
+from kubectl_cgaudit.predict.shape import PodShape, setup_key
 
 
 class Moved(Struct, frozen=True, gc=False):
@@ -44,10 +47,14 @@ class Numbers(Struct, frozen=True, gc=False):
 
     container: int
     """Its place among those that are not gone."""
-    before_version: Literal["v1", "v2"]
+    before_version: CgroupVersion
     before: int
-    after_version: Literal["v1", "v2"]
+    after_version: CgroupVersion
     after: int
+
+
+Pull = tuple[int, int, int, bool]
+"""QoS class by its place, what the pod competes with before and after, and whether it does."""
 
 
 class Kind(Struct, frozen=True, eq=False, gc=False):
@@ -55,6 +62,8 @@ class Kind(Struct, frozen=True, eq=False, gc=False):
 
     effects: tuple[frozenset[Effect], ...]
     """By case, without those of the share."""
+    pulls: tuple[Pull, ...]
+    """By case: with the node's sums, what decides the share."""
     moved: tuple[Moved, ...]
     numbers: tuple[Numbers, ...]
     """Of every container that has a number now and after."""
@@ -76,106 +85,143 @@ class Kinds:
         self._known: dict[object, Kind] = {}
         self._traits: dict[object, int] = {}
         self._parts: dict[object, object] = {}
+        self._count_cpus: set[int] = set()
+        """The traits of which a rule looks at the node's CPUs too."""
         self._by_identity: dict[int, int] = {}
+        self._fixed: dict[tuple[int, CgroupVersion], tuple[Fixed, ...]] = {}
 
     def _same(self, parts: _Parts) -> _Parts:
         """The same parts of another kind, if one has them."""
         return cast("_Parts", self._parts.setdefault(parts, parts))
 
-    def of(self, comparison: Comparison) -> "KindsOfNode":
-        """The kinds of a node's pods."""
-        return KindsOfNode(self, comparison)
+    def _all_same(self, parts: Iterable[_Parts]) -> tuple[_Parts, ...]:
+        return self._same(tuple([self._same(each) for each in parts]))
 
-    def traits(self, pod: Pod) -> int:
-        """A number for what the rules look at in a pod's containers beside their amounts."""
-        known = self._by_identity.get(id(pod.containers))
-        if known is None:
-            seen = tuple(readers.traits(container) for container in pod.containers)
-            known = self._traits.setdefault(seen, len(self._traits))
-            self._by_identity[id(pod.containers)] = known
+    def of(self, comparison: Comparison) -> Callable[[int], Kind]:
+        """What gives the kind of a node's pods, by their place on it."""
+        capacity = comparison.node.capacity_milli
+        settings = {handler: id(self._same(_setting(comparison, handler))) for handler in comparison.handlers}
+        outlines, placed = comparison.outlines, comparison.placed
+
+        def kind(index: int) -> Kind:
+            pod, used = placed[index]
+            traits = self._by_identity.get(id(pod.containers))
+            if traits is None:
+                traits = self._look_at_traits(pod)
+            key: object = settings[used], outlines[index], traits
+            if traits in self._count_cpus:
+                key = key, capacity
+            known = self._known.get(key)
+            if known is None:
+                known = self._known[key] = self._alike(comparison, index, key)
+            return known
+
+        return kind
+
+    def _look_at_traits(self, pod: Pod) -> int:
+        """A number for what the rules look at in a pod's containers, beside their amounts."""
+        seen = tuple(readers.traits(container) for container in pod.containers)
+        known = self._by_identity[id(pod.containers)] = self._traits.setdefault(seen, len(self._traits))
+        if readers.count_cpus(pod.containers):
+            self._count_cpus.add(known)
         return known
 
-    def find(self, key: object, comparison: Comparison, index: int) -> Kind:
-        """The kind of a pod; `key` is what makes it one, None for a pod of no other's kind."""
-        kind = self._known.get(key) if key is not None else None
-        if kind is None:
-            kind = self._look(comparison, index)
-            if key is not None:
-                self._known[key] = kind
-        return kind
+    def _alike(self, comparison: Comparison, index: int, key: object) -> Kind:
+        """The kind of a pod. Where nothing is limited or read, nodes that give a pod the same shapes make no difference."""
+        pod, used = comparison.placed[index]
+        outline = comparison.outlines[index]
+        traits = self._by_identity[id(pod.containers)]
+        limited = pod.limit_milli or any(container.limit_milli for container in pod.containers)
+        if not limited and traits not in self._count_cpus:
+            trees = [tree.pods for case in comparison.cases for tree in (case.before, case.after)]
+            circumstances = id(self._same(_circumstances(comparison, used)))
+            key = (circumstances, outline, traits, *[id(tree.shapes[outline]) for tree in trees])
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._look(comparison, index)
+        return known
+
+    def fixed(self, shape: PodShape, version: CgroupVersion) -> tuple[Fixed, ...]:
+        """What a pod of this shape and its containers hold, whatever node it is on."""
+        key = id(shape), version
+        known = self._fixed.get(key)
+        if known is None:
+            known = self._fixed[key] = self._all_same(fixed(shape, version))
+        return known
 
     def _look(self, comparison: Comparison, index: int) -> Kind:
         pod, used = placed = comparison.placed[index]
-        cases = comparison.pod(index)
-        seen = audited(comparison, index, self._context.thresholds)
+        cases, outline = comparison.cases, comparison.outlines[index]
+        present = [container for container in pod.containers if container.presence != "gone"]
+        shapes = [(case.before.pods.shapes[outline], case.after.pods.shapes[outline]) for case in cases]
+        changes = [
+            list(zip(self.fixed(before, case.now.cgroup)[1:], self.fixed(after, case.then.cgroup)[1:], strict=True))
+            for case, (before, after) in zip(cases, shapes, strict=True)
+        ]
         surely = not taken_for_granted(comparison.state, used)
         return Kind(
-            effects=tuple(
-                frozenset(
-                    inside([each.cases[place] for each in seen.containers], self._context.thresholds)
-                    | stops(pod, used, case, surely=surely)
-                )
-                for place, case in enumerate(cases)
-            ),
-            moved=self._same(tuple(_moved(seen))),
-            numbers=self._same(_numbers(seen)),
-            weights=self._same(tuple(Counter(weights.combinations(seen)).items())),
-            containers=len(seen.containers),
-            found=self._same(
+            effects=self._same(
                 tuple(
-                    Found(place, _place(pod, hit.where[1]), hit.when == "", hit.badness)
-                    for place, rule in self._rules
-                    for hit in rule.hits(self._context, comparison, placed, cases)
+                    frozenset(inside(of_case, self._context.thresholds) | stops(pod, used, case, surely=surely))
+                    for case, of_case in zip(cases, changes, strict=True)
                 )
+            ),
+            pulls=self._same(
+                tuple((before.qos, before.value, after.value, before.wants_cpu) for before, after in shapes)
+            ),
+            moved=self._all_same(_moved(cases, changes)),
+            numbers=self._all_same(_numbers(changes)),
+            weights=self._all_same(Counter(_combinations(present, changes)).items()),
+            containers=len(present),
+            found=self._all_same(
+                Found(place, _place(pod, hit.where[1]), hit.when == "", hit.badness)
+                for trees in [comparison.pod(index)]
+                for place, rule in self._rules
+                for hit in rule.hits(self._context, comparison, placed, trees)
             ),
         )
 
 
-class KindsOfNode:
-    """The kinds of one node's pods."""
-
-    def __init__(self, kinds: Kinds, comparison: Comparison) -> None:
-        self._kinds = kinds
-        self._comparison = comparison
-        special = comparison.state.leftovers or any(case.now.leftovers for case in comparison.cases)
-        self._node = None if special else _node_key(comparison)
-        self._shapes = comparison.cases[0].before.pods.shapes
-
-    def __getitem__(self, index: int) -> Kind:
-        pod, used = self._comparison.placed[index]
-        key = None if self._node is None else (self._node, self._shapes.key(pod, used), self._kinds.traits(pod))
-        return self._kinds.find(key, self._comparison, index)
+def _setting(comparison: Comparison, handler: str) -> object:
+    """What of a node the rules look at in the pods of a handler, beside its name and capacity."""
+    setups = [(setup_key(case.now, handler), setup_key(case.then, handler)) for case in comparison.cases]
+    return _circumstances(comparison, handler), *setups
 
 
-def _node_key(comparison: Comparison) -> object:
-    """What of a node the rules look at, beside its name."""
-    return (
-        tuple((case.when, setup_key(case.now), setup_key(case.then)) for case in comparison.cases),
-        comparison.node.capacity_milli,
-        tuple((handler, *taken_for_granted(comparison.state, handler)) for handler in comparison.handlers),
-    )
+def _circumstances(comparison: Comparison, handler: str) -> object:
+    """What of that is not in the shapes of a pod that has no limit."""
+    cases = [(case.when, case.now.cgroup, case.then.cgroup, is_lost(case)) for case in comparison.cases]
+    return (*taken_for_granted(comparison.state, handler), *cases)
 
 
 def _place(pod: Pod, container: str) -> int | None:
     return next((place for place, each in enumerate(pod.containers) if each.name == container), None)
 
 
-def _moved(pod: PodAudit) -> list[Moved]:
-    found = []
-    for place, container in enumerate(pod.containers):
-        for case in container.cases:
-            before, after = case.before.in_pod, case.after.in_pod
-            change = rounded(relative(before, after))
-            if change is not None and before is not None and after is not None:
-                found.append(Moved(place, case.when, before, after, change))
-    return found
+_Changes = list[list[tuple[Fixed, Fixed]]]
+"""By case: of each container before and after."""
 
 
-def _numbers(pod: PodAudit) -> tuple[Numbers, ...]:
-    found = []
-    for place, container in enumerate(pod.containers):
-        for case in container.cases:
-            before, after = case.before, case.after
-            if before.value is not None and after.value is not None:
-                found.append(Numbers(place, before.version, before.value, after.version, after.value))
-    return tuple(found)
+def _by_container(changes: _Changes) -> Iterator[tuple[int, int, Fixed, Fixed]]:
+    """Container, case, before and after: all cases of the first container first."""
+    for place, of_container in enumerate(zip(*changes, strict=True)):
+        for case, (before, after) in enumerate(of_container):
+            yield place, case, before, after
+
+
+def _moved(cases: Sequence[Case], changes: _Changes) -> Iterator[Moved]:
+    for place, case, before, after in _by_container(changes):
+        change = rounded(relative(before.in_pod, after.in_pod))
+        if change is not None and before.in_pod is not None and after.in_pod is not None:
+            yield Moved(place, cases[case].when, before.in_pod, after.in_pod, change)
+
+
+def _numbers(changes: _Changes) -> Iterator[Numbers]:
+    for place, _, before, after in _by_container(changes):
+        if before.value is not None and after.value is not None:
+            yield Numbers(place, before.version, before.value, after.version, after.value)
+
+
+def _combinations(present: Sequence[Container], changes: _Changes) -> Iterator[weights.Combination]:
+    for place, _, before, after in _by_container(changes):
+        yield weights.combination(present[place], before, after)

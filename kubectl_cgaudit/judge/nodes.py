@@ -7,8 +7,9 @@ from kubectl_cgaudit.detect.state import Setup, State, default_root_value, unit_
 from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit, NodeCase, NodeMoment, QosMoment
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
-from kubectl_cgaudit.judge.pods import DIGITS
-from kubectl_cgaudit.predict.tree import QOS_CLASSES, NodeTree
+from kubectl_cgaudit.judge.rounding import DIGITS
+from kubectl_cgaudit.predict.shape import QOS_CLASSES
+from kubectl_cgaudit.predict.tree import NodeTree
 
 
 def judge(comparison: Comparison, cluster: Cluster) -> NodeAudit:

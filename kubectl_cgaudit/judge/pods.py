@@ -1,8 +1,6 @@
 """A pod before and after, as the audit shows it."""
 
-from array import array
 from collections.abc import Iterable, Sequence
-from typing import overload
 
 from kubectl_cgaudit.cgroups.version import refuses_v1
 from kubectl_cgaudit.collect.model import Pod
@@ -14,71 +12,68 @@ from kubectl_cgaudit.judge.audit import (
     Moment,
     PodAudit,
 )
-from kubectl_cgaudit.judge.compare import Comparison, PodCase
+from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers, taken_for_granted
+from kubectl_cgaudit.judge.figures import Fixed, fixed
+from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.predict.quota import cannot_start
-from kubectl_cgaudit.predict.tree import Cgroup
+from kubectl_cgaudit.predict.tree import NodeTree
 
-DIGITS = 9
-_BITS = 32
+_LOSES: frozenset[Effect] = frozenset({"loses"})
+_GAINS: frozenset[Effect] = frozenset({"gains"})
+_NEITHER: frozenset[Effect] = frozenset()
 
 
 def audited(comparison: Comparison, index: int, thresholds: Thresholds) -> PodAudit:
     """The pod of a node, by its place among the node's pods."""
     pod, used = comparison.placed[index]
-    cases = comparison.pod(index)
-    containers = [
-        ContainerAudit(
-            container.name,
-            container.role,
-            container.request_milli,
-            container.limit_milli,
-            tuple(_change(case, case.before.containers[place][1], case.after.containers[place][1]) for case in cases),
+    cases = comparison.cases
+    moments = [(_moments(comparison, index, case.before), _moments(comparison, index, case.after)) for case in cases]
+    changes, *of_containers = (
+        tuple(
+            CaseChange(case.when, before[place], after[place])
+            for case, (before, after) in zip(cases, moments, strict=True)
         )
-        for place, (container, _) in enumerate(cases[0].before.containers)
-    ]
-    changes = tuple(_change(case, case.before.cgroup, case.after.cgroup) for case in cases)
+        for place in range(len(moments[0][0]))
+    )
+    present = [container for container in pod.containers if container.presence != "gone"]
     surely = not taken_for_granted(comparison.state, used)
     found = [
         by_share(system_change(changes[place]), thresholds)
-        | inside([each.cases[place] for each in containers], thresholds)
+        | inside([(each[place].before, each[place].after) for each in of_containers], thresholds)
         | stops(pod, used, case, surely=surely)
         for place, case in enumerate(cases)
     ]
-    sure = of_handlers(comparison.state, [used])
-    return PodAudit(pod.name, comparison.node.name, pod.qos, used, sure, effects(found), changes, tuple(containers))
-
-
-def _change(case: PodCase, before: Cgroup, after: Cgroup) -> CaseChange:
-    return CaseChange(
-        case.case.when,
-        _moment(case, before, after=False),
-        _moment(case, after, after=True),
+    return PodAudit(
+        pod.name,
+        comparison.node.name,
+        pod.qos,
+        used,
+        of_handlers(comparison.state, [used]),
+        effects(found),
+        changes,
+        tuple(
+            ContainerAudit(each.name, each.role, each.request_milli, each.limit_milli, own)
+            for each, own in zip(present, of_containers, strict=True)
+        ),
     )
 
 
-def _moment(case: PodCase, cgroup: Cgroup, *, after: bool) -> Moment:
-    in_pod = case.in_pod(cgroup, after=after) if cgroup.level == "container" else None
-    return Moment(
-        version=cgroup.version,
-        value=cgroup.value,
-        nominal_ratio=rounded(cgroup.nominal_ratio),
-        share=rounded(cgroup.share),
-        against_system=rounded(case.against_system(cgroup, after=after)),
-        in_pod=rounded(in_pod),
-        quota_us=cgroup.quota_us,
-    )
-
-
-def rounded(value: float | None) -> float | None:
-    """A number as the audit shows it."""
-    return None if value is None else round(value, DIGITS)
-
-
-def relative(before: float | None, after: float | None) -> float | None:
-    """After / before - 1; None where there is nothing to compare."""
-    return after / before - 1 if before and after is not None else None
+def _moments(comparison: Comparison, index: int, tree: NodeTree) -> list[Moment]:
+    """The pod at one moment, then its containers."""
+    shape = tree.pods.shapes[comparison.outlines[index]]
+    share, system = tree.pods.share(shape), tree.system_share
+    found = []
+    for each, part in zip(fixed(shape, tree.setup.cgroup), (1.0, *shape.part), strict=True):
+        own = None if part is None else share * part
+        against = None if own is None else own / system
+        found.append(
+            Moment(
+                each.version, each.value, each.nominal_ratio, rounded(own), rounded(against), each.in_pod, each.quota_us
+            )
+        )
+    return found
 
 
 def system_change(pod: CaseChange) -> float | None:
@@ -86,95 +81,48 @@ def system_change(pod: CaseChange) -> float | None:
     return relative(pod.before.against_system, pod.after.against_system)
 
 
-def by_share(change: float | None, thresholds: Thresholds) -> set[Effect]:
+def by_share(change: float | None, thresholds: Thresholds) -> frozenset[Effect]:
     """What a change against the system comes to."""
     if (change or 0.0) <= -thresholds.system_loss:
-        return {"loses"}
-    return {"gains"} if (change or 0.0) >= thresholds.system_gain else set()
+        return _LOSES
+    return _GAINS if (change or 0.0) >= thresholds.system_gain else _NEITHER
 
 
-def inside(containers: Iterable[CaseChange], thresholds: Thresholds) -> set[Effect]:
-    """What changes between the containers of a pod, and in their numbers."""
+def inside(containers: Iterable[tuple[Fixed | Moment, Fixed | Moment]], thresholds: Thresholds) -> set[Effect]:
+    """What changes between the containers of a pod, and in their numbers, before and after."""
     found: set[Effect] = set()
-    for container in containers:
-        if (relative(container.before.in_pod, container.after.in_pod) or 0.0) <= -thresholds.pod_move:
+    for before, after in containers:
+        if (relative(before.in_pod, after.in_pod) or 0.0) <= -thresholds.pod_move:
             found.add("moves")
-        if container.before.nominal_ratio != container.after.nominal_ratio:
+        if before.nominal_ratio != after.nominal_ratio:
             found.add("nominal")
     return found
 
 
-def stops(pod: Pod, used: str, case: PodCase, *, surely: bool) -> set[Effect]:
+def stops(pod: Pod, used: str, case: Case, *, surely: bool) -> set[Effect]:
     """Whether the pod does not run after the move: its node does not come back, or a container does not start.
 
     What is taken for granted of the runtime makes the second unknown.
     """
-    now, then = case.case.now, case.case.then
-    lost = then.cgroup == "v1" and refuses_v1(then.kubelet_version) and not refuses_v1(now.kubelet_version)
-    fails = any(cannot_start(pod, container, then, used) for container in pod.containers)
-    if lost or (fails and surely):
+    fails = any(cannot_start(pod, container, case.then, used) for container in pod.containers)
+    if is_lost(case) or (fails and surely):
         return {"stops"}
     return {"unknown"} if fails else set()
 
 
-def effects(cases: Sequence[set[Effect]]) -> tuple[Effect, ...]:
+def is_lost(case: Case) -> bool:
+    """Whether the kubelet of after the move refuses to start, which that of now does not."""
+    now, then = case.now.kubelet_version, case.then.kubelet_version
+    return case.then.cgroup == "v1" and refuses_v1(then) and not refuses_v1(now)
+
+
+def effects(cases: Sequence[frozenset[Effect]]) -> tuple[Effect, ...]:
     """What holds in every case; a change of CPU that holds only in some is unknown, never left out."""
-    sure = set.intersection(*cases)
-    open_ = set.union(*cases) - sure
+    sure = frozenset.intersection(*cases)
+    open_ = frozenset.union(*cases) - sure
     found = set(sure)
     if open_ & {"stops", "unknown", "loses", "gains", "moves"}:
         found.add("unknown")
     if "nominal" in open_:
         found.add("nominal")
     return tuple(effect for effect in EFFECTS if effect in found)
-
-
-class Pods(Sequence[PodAudit]):
-    """Pods of a workload, each made when it is asked for: all of a large cluster's would fill the memory."""
-
-    def __init__(self, comparisons: Sequence[Comparison], thresholds: Thresholds) -> None:
-        self._comparisons = comparisons
-        self._thresholds = thresholds
-        self._places = array("Q")
-
-    def add(self, node: int, index: int) -> None:
-        """Take in a pod: the place of its node among the comparisons, and its own on the node."""
-        self._places.append(node << _BITS | index)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    @overload
-    def __getitem__(self, index: int) -> PodAudit: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[PodAudit]: ...
-    def __getitem__(self, index: int | slice) -> PodAudit | Sequence[PodAudit]:
-        if isinstance(index, slice):
-            return tuple(self[each] for each in range(*index.indices(len(self))))
-        node, place = self._where(self._places[index])
-        return audited(self._comparisons[node], place, self._thresholds)
-
-    def named(self, name: str) -> PodAudit | None:
-        """The pod of that name, without making the others."""
-        for each in self._places:
-            node, place = self._where(each)
-            if self._comparisons[node].placed[place][0].name == name:
-                return audited(self._comparisons[node], place, self._thresholds)
-        return None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    @staticmethod
-    def _where(place: int) -> tuple[int, int]:
-        return place >> _BITS, place & ((1 << _BITS) - 1)
-
-
-def named(pods: Sequence[PodAudit], name: str) -> PodAudit | None:
-    """The pod of that name."""
-    if isinstance(pods, Pods):
-        return pods.named(name)
-    return next((pod for pod in pods if pod.name == name), None)

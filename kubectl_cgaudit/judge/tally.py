@@ -1,6 +1,7 @@
 """What is kept of a workload while its pods go by."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import cast
 
 from kubectl_cgaudit.collect.model import Container, Pod
@@ -18,10 +19,12 @@ from kubectl_cgaudit.judge.audit import (
 )
 from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.kinds import Kind
-from kubectl_cgaudit.judge.pods import DIGITS, Pods
+from kubectl_cgaudit.judge.rounding import DIGITS
+from kubectl_cgaudit.judge.shifts import Shift, Shifts
+from kubectl_cgaudit.judge.source import Pods
 
-Place = tuple[float, str, str, str, float, float]
-"""A change of a pod: how much, pod, case, node, before, after. The first three decide between two."""
+Place = tuple[Shift, str, str]
+"""A change of a pod's share, the pod and its node."""
 
 
 SureLoss = tuple[float, str, float, float]
@@ -35,7 +38,6 @@ class Tally:
         "best",
         "confidence",
         "effects",
-        "kinds",
         "pods",
         "possibilities",
         "share",
@@ -55,48 +57,30 @@ class Tally:
         self.best: Place | None = None
         self.sure_loss: SureLoss = (0.0, "", 0.0, 0.0)
         """The greatest loss against the system that holds in every case."""
-        self.kinds: dict[tuple[Kind, int], tuple[Pod, str]] = {}
-        """Each kind of pod and its containers, with the first pod by name and its node."""
 
-    def add(
-        self,
-        kind: Kind,
-        pod: Pod,
-        node: str,
-        effects: frozenset[Effect],
-        confidence: Confidence,
-        system: Sequence[Place],
-        shares: Sequence[Place],
-    ) -> None:
-        """Take in a pod, with its changes against the system and of its share by case."""
-        if effects != self.effects:
-            self.effects |= effects
-        if CONFIDENCES.index(confidence) > CONFIDENCES.index(self.confidence):
+    def add(self, pod: str, node: str, effects: tuple[Effect, ...], confidence: Confidence, shifts: Shifts) -> None:
+        """Take in a pod: what holds of it, how surely, and the changes of its share."""
+        self.effects = _both(self.effects, effects)
+        if confidence != self.confidence and CONFIDENCES.index(confidence) > CONFIDENCES.index(self.confidence):
             self.confidence = confidence
-        self.possibilities = max(self.possibilities, len(kind.effects))
-        for place in system:
-            if self.worst is None or place[:3] < self.worst[:3]:
-                self.worst = place
-            if self.best is None or place[:3] > self.best[:3]:
-                self.best = place
-        for place in shares:
-            if self.share is None or (-abs(place[0]), place[:3]) < (-abs(self.share[0]), self.share[:3]):
-                self.share = place
-        if system:
-            least = max(system)
-            share = next((place for place in shares if place[2] == least[2]), least)
-            self.sure_loss = min(self.sure_loss, (least[0], node, share[4], share[5]))
-        # Pods of one kind may call their containers differently.
-        own = kind, id(pod.containers)
-        known = self.kinds.get(own)
-        if known is None or pod.name < known[0].name:
-            self.kinds[own] = (pod, node)
+        self.possibilities = max(self.possibilities, len(shifts.effects))
+        worst, best, share, sure = shifts.worst, shifts.best, shifts.share, shifts.sure
+        # Of equal changes the pod's name decides.
+        if worst and (self.worst is None or (worst[0], pod) < (self.worst[0][0], self.worst[1])):
+            self.worst = worst, pod, node
+        if best and (self.best is None or (best[0], pod) > (self.best[0][0], self.best[1])):
+            self.best = best, pod, node
+        if share and (self.share is None or _rank(share, pod) < _rank(self.share[0], self.share[1])):
+            self.share = share, pod, node
+        if sure and sure[0] <= self.sure_loss[0]:
+            self.sure_loss = min(self.sure_loss, (sure[0], node, sure[1], sure[2]))
 
     def audit(self, key: Key, same: dict[NominalChange, NominalChange]) -> WorkloadAudit:
         """The workload, with all its pods taken in; `same` holds what other workloads have too."""
         namespace, owner = key
         effects = self.effects | ({"unknown"} if self.unpredicted else set())
-        worst, best = self._inside()
+        kinds = _first(self.pods)
+        worst, best = _inside(kinds)
         return WorkloadAudit(
             kind=owner.kind,
             namespace=namespace,
@@ -109,51 +93,81 @@ class Tally:
             against_system=_change(self.worst),
             against_system_best=_change(self.best),
             inside_pod=worst,
-            nominal=tuple(same.setdefault(change, change) for change in self._nominal()),
+            nominal=tuple(same.setdefault(change, change) for change in _nominal(kinds)),
             # Any sequence will do for who reads it.
             pods=cast("tuple[PodAudit, ...]", self.pods),
             inside_pod_best=best,
             possibilities=self.possibilities,
         )
 
-    def _inside(self) -> tuple[Change | None, Change | None]:
-        """The container that loses most of its pod, and where that container loses least or gains most."""
-        moved = [
-            (each.change, pod.name, each.when, node, each, _present(pod)[each.container].name)
-            for (kind, _), (pod, node) in self.kinds.items()
-            for each in kind.moved
-        ]
-        if not moved:
-            return None, None
-        worst = min(moved, key=lambda entry: entry[:3])
-        best = max((entry for entry in moved if entry[5] == worst[5]), key=lambda entry: entry[:3])
-        first, last = (
-            Change(pod, container, node, when, each.before, each.after, change)
-            for change, pod, when, node, each, container in (worst, best)
-        )
-        return first, last
 
-    def _nominal(self) -> tuple[NominalChange, ...]:
-        spans: dict[tuple[str, CgroupVersion, CgroupVersion], tuple[list[int], list[int]]] = {}
-        for (kind, _), (pod, _) in self.kinds.items():
-            present = _present(pod)
-            for each in kind.numbers:
-                own = present[each.container].name, each.before_version, each.after_version
-                values = spans.setdefault(own, ([], []))
-                values[0].append(each.before)
-                values[1].append(each.after)
-        return tuple(
-            NominalChange(
-                name,
-                _span(was, 1),
-                _span(will, 1),
-                _span(was, default_root_value(before)),
-                _span(will, default_root_value(after)),
-                unit_of(before),
-                unit_of(after),
-            )
-            for (name, before, after), (was, will) in spans.items()
+@lru_cache
+def _both(known: frozenset[Effect], more: tuple[Effect, ...]) -> frozenset[Effect]:
+    # Of all workloads together there are few: each is held once.
+    return known.union(more)
+
+
+def _rank(share: Shift, pod: str) -> tuple[float, float, str]:
+    return -abs(share[0]), share[0], pod
+
+
+_Kinds = Sequence[tuple[Kind, Pod, str]]
+
+
+def _first(pods: Pods) -> _Kinds:
+    """Each kind of pod, with the first pod by name and its node. Pods of one kind may call their containers differently."""
+    found: dict[tuple[Kind, int], tuple[Kind, Pod, str]] = {}
+    for each in pods.seen():
+        kind, pod, _ = each
+        own = kind, id(pod.containers)
+        known = found.get(own)
+        if known is None or pod.name < known[1].name:
+            found[own] = each
+    return list(found.values())
+
+
+def _inside(kinds: _Kinds) -> tuple[Change | None, Change | None]:
+    """The container that loses most of its pod, and where that container loses least or gains most.
+
+    Of equal ones the first pod and case by name: how pods fall into kinds is not to be seen.
+    """
+    moved = [
+        (each.change, pod.name, each.when, node, each, _present(pod)[each.container].name)
+        for kind, pod, node in kinds
+        for each in kind.moved
+    ]
+    if not moved:
+        return None, None
+    worst = min(moved, key=lambda entry: entry[:3])
+    best = min((entry for entry in moved if entry[5] == worst[5]), key=lambda entry: (-entry[0], *entry[1:3]))
+    first, last = (
+        Change(pod, container, node, when, each.before, each.after, change)
+        for change, pod, when, node, each, container in (worst, best)
+    )
+    return first, last
+
+
+def _nominal(kinds: _Kinds) -> tuple[NominalChange, ...]:
+    spans: dict[tuple[str, CgroupVersion, CgroupVersion], tuple[list[int], list[int]]] = {}
+    for kind, pod, _ in kinds:
+        present = _present(pod)
+        for each in kind.numbers:
+            own = present[each.container].name, each.before_version, each.after_version
+            values = spans.setdefault(own, ([], []))
+            values[0].append(each.before)
+            values[1].append(each.after)
+    return tuple(
+        NominalChange(
+            name,
+            _span(was, 1),
+            _span(will, 1),
+            _span(was, default_root_value(before)),
+            _span(will, default_root_value(after)),
+            unit_of(before),
+            unit_of(after),
         )
+        for (name, before, after), (was, will) in spans.items()
+    )
 
 
 def _span(values: Sequence[int], unit: int) -> Span:
@@ -167,5 +181,5 @@ def _present(pod: Pod) -> list[Container]:
 def _change(place: Place | None) -> Change | None:
     if place is None:
         return None
-    change, pod, when, node, before, after = place
+    (change, when, before, after), pod, node = place
     return Change(pod, None, node, when, before, after, change)

@@ -5,7 +5,7 @@ from collections import Counter
 from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Change, WorkloadAudit
-from kubectl_cgaudit.judge.pods import relative, rounded
+from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.weights import combinations, counts
 
 
@@ -38,6 +38,6 @@ def _with_extremes(workload: WorkloadAudit) -> WorkloadAudit:
     ]
     return replace(
         workload,
-        inside_pod_best=max(found, key=lambda each: (each.change, each.pod, each.when), default=None),
+        inside_pod_best=min(found, key=lambda each: (-each.change, each.pod, each.when), default=None),
         possibilities=max((len(pod.cases) for pod in workload.pods), default=0),
     )

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
+from kubectl_cgaudit.collect.model import Container
 from kubectl_cgaudit.detect.state import CgroupVersion
-from kubectl_cgaudit.judge.audit import PodAudit, WeightCount
+from kubectl_cgaudit.judge.audit import ContainerAudit, Moment, PodAudit, WeightCount
+from kubectl_cgaudit.judge.figures import Fixed
 
 Combination = tuple[int | None, CgroupVersion, int | None, CgroupVersion, int | None]
 """Request, else limit; then cgroup version and number now, and after. The fields of a WeightCount but its count."""
@@ -12,10 +14,14 @@ Combination = tuple[int | None, CgroupVersion, int | None, CgroupVersion, int | 
 def combinations(pod: PodAudit) -> Iterator[Combination]:
     """Those of each container of a pod in each case."""
     for container in pod.containers:
-        milli = container.request_milli if container.request_milli is not None else container.limit_milli
         for case in container.cases:
-            before, after = case.before, case.after
-            yield milli, before.version, before.value, after.version, after.value
+            yield combination(container, case.before, case.after)
+
+
+def combination(container: Container | ContainerAudit, before: Fixed | Moment, after: Fixed | Moment) -> Combination:
+    """That of a container in one case."""
+    milli = container.request_milli if container.request_milli is not None else container.limit_milli
+    return milli, before.version, before.value, after.version, after.value
 
 
 def counts(containers: Mapping[Combination, int]) -> tuple[WeightCount, ...]:

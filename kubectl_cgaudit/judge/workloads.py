@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.judge import weights
-from kubectl_cgaudit.judge.audit import EFFECTS, Effect, Finding, NominalChange, WeightCount, WorkloadAudit
+from kubectl_cgaudit.judge.audit import EFFECTS, Finding, NominalChange, WeightCount, WorkloadAudit
 from kubectl_cgaudit.judge.compare import Comparison
-from kubectl_cgaudit.judge.confidence import of_handlers
 from kubectl_cgaudit.judge.found import FoundInPods
 from kubectl_cgaudit.judge.key import Key, key
 from kubectl_cgaudit.judge.kinds import Kind, Kinds
-from kubectl_cgaudit.judge.pods import DIGITS, Pods, by_share, effects, relative, rounded
 from kubectl_cgaudit.judge.rules.context import Context, PodRule
-from kubectl_cgaudit.judge.tally import Place, SureLoss, Tally
+from kubectl_cgaudit.judge.shifts import Shifts, shifts
+from kubectl_cgaudit.judge.source import Pods, Source
+from kubectl_cgaudit.judge.tally import SureLoss, Tally
 
 
 class Judged:
@@ -23,60 +23,48 @@ class Judged:
         self._context = context
         self._comparisons = comparisons
         self._tallies: dict[Key, Tally] = {}
+        self._by_owner: dict[tuple[str, int, str | None], tuple[Key, Tally]] = {}
         self._found = FoundInPods(context, rules)
         self._kinds: Counter[Kind] = Counter()
         """How many pods are of each."""
-        self._effects: dict[object, frozenset[Effect]] = {}
-        kinds = Kinds(context, rules)
+        self._source = Source(comparisons, Kinds(context, rules), context.thresholds)
         for place, comparison in enumerate(comparisons):
-            self._node(place, comparison, kinds)
+            self._node(place, comparison)
+        self._by_owner.clear()
         self._unpredicted()
 
-    def _node(self, place: int, comparison: Comparison, kinds: Kinds) -> None:
-        of_node = kinds.of(comparison)
-        sure = {handler: of_handlers(comparison.state, [handler]) for handler in comparison.handlers}
-        cases = comparison.cases
-        systems = [(case.before.system.share, case.after.system.share) for case in cases]
+    def _node(self, place: int, comparison: Comparison) -> None:
+        known: dict[int, Shifts] = {}
+        systems, name = self._source.systems(place), comparison.node.name
         for index, (pod, used) in enumerate(comparison.placed):
             if not pod.selected:
                 continue
-            kind = of_node[index]
-            system: list[Place] = []
-            shares: list[Place] = []
-            exact: list[float | None] = []
-            found: list[frozenset[Effect]] = []
-            for case, (system_before, system_after), fixed in zip(cases, systems, kind.effects, strict=True):
-                before = case.before.pods.share(index)
-                after = case.after.pods.share(index)
-                times = (
-                    before / system_before if system_before else None,
-                    after / system_after if system_after else None,
-                )
-                exact.append(relative(*times))
-                shown = rounded(times[0]), rounded(times[1])
-                change = relative(*shown)
-                found.append(fixed | by_share(change, self._context.thresholds))
-                _append(system, pod, case.when, comparison.node.name, shown)
-                _append(shares, pod, case.when, comparison.node.name, (rounded(before), rounded(after)))
-            own = key(pod, self._context.cluster)
-            tally = self._tally(own)
+            kind = self._source.kind(place, index)
+            moved = known.get(id(kind.pulls))
+            if moved is None:
+                moved = known[id(kind.pulls)] = shifts(comparison, kind.pulls, systems, self._context.thresholds)
+            own, tally = self._of(pod)
             tally.pods.add(place, index)
-            all_of = self._together(tuple(found))
-            tally.add(kind, pod, comparison.node.name, all_of, sure[used], system, shares)
-            self._found.add(own, comparison, index, kind, exact)
+            effects = self._source.effects(kind.effects, moved.effects)
+            tally.add(pod.name, name, effects, self._source.confidence(place, used), moved)
+            self._found.add(own, comparison, index, kind, moved.exact)
             self._kinds[kind] += 1
 
-    def _together(self, found: tuple[frozenset[Effect], ...]) -> frozenset[Effect]:
-        known = self._effects.get(found)
+    def _of(self, pod: Pod) -> tuple[Key, Tally]:
+        """The workload of a pod. Pods with one controller have one, and mostly the same object says so."""
+        if pod.controller is None:
+            return self._tally(key(pod, self._context.cluster))
+        own = pod.namespace, id(pod.controller), pod.template_hash
+        known = self._by_owner.get(own)
         if known is None:
-            known = self._effects[found] = frozenset(effects([set(each) for each in found]))
+            known = self._by_owner[own] = self._tally(key(pod, self._context.cluster))
         return known
 
-    def _tally(self, own: Key) -> Tally:
+    def _tally(self, own: Key) -> tuple[Key, Tally]:
         tally = self._tallies.get(own)
         if tally is None:
-            tally = self._tallies[own] = Tally(Pods(self._comparisons, self._context.thresholds))
-        return tally
+            tally = self._tallies[own] = Tally(Pods(self._source))
+        return own, tally
 
     def _unpredicted(self) -> None:
         """Active pods on nodes that have or should have cgroups, and were not read."""
@@ -85,7 +73,7 @@ class Judged:
         settled |= {comparison.node.name for comparison in self._comparisons}
         for pod in cluster.pods:
             if pod.selected and not pod.finished and pod.node is not None and pod.node not in settled:
-                self._tally(key(pod, cluster)).unpredicted += 1
+                self._tally(key(pod, cluster))[1].unpredicted += 1
 
     def workloads(self) -> tuple[WorkloadAudit, ...]:
         """Every selected workload, the worst first. What was kept for them is let go of on the way."""
@@ -115,13 +103,6 @@ class Judged:
     def containers(self) -> int:
         """How many containers were audited."""
         return sum(kind.containers * pods for kind, pods in self._kinds.items())
-
-
-def _append(places: list[Place], pod: Pod, when: str, node: str, values: tuple[float | None, float | None]) -> None:
-    before, after = values
-    change = relative(before, after)
-    if change is not None and before is not None and after is not None:
-        places.append((round(change, DIGITS), pod.name, when, node, before, after))
 
 
 def _badness(audit: WorkloadAudit) -> tuple[int, float, float, str, str, str]:

@@ -1,14 +1,18 @@
 """What a pod's cgroups hold whatever node it is on, worked out once for all pods that are alike."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from kubectl_cgaudit.cgroups.pods import container_shares, pod_shares
+from kubectl_cgaudit.cgroups.pods import container_shares, pod_level_resources, pod_request, pod_shares
+from kubectl_cgaudit.cgroups.version import rounds_pod_quota
 from kubectl_cgaudit.cgroups.weights import weight_of
-from kubectl_cgaudit.collect.model import Pod
-from kubectl_cgaudit.detect.state import Setup
+from kubectl_cgaudit.collect.model import Pod, Qos
+from kubectl_cgaudit.detect.handlers import PlacedPod
+from kubectl_cgaudit.detect.state import Leftover, Setup
 from kubectl_cgaudit.predict.quota import container_quota, pod_quota
+
+QOS_CLASSES: tuple[Qos, ...] = ("Guaranteed", "Burstable", "BestEffort")
 
 
 def kubelet_value(shares: int, setup: Setup) -> int:
@@ -19,6 +23,9 @@ def kubelet_value(shares: int, setup: Setup) -> int:
 class PodShape(Struct, frozen=True, gc=False):
     """What a pod's cgroups hold, whatever node it is on: all but its share."""
 
+    qos: int
+    """The place of its class in QOS_CLASSES."""
+    request_milli: int
     shares: int
     value: int
     """What the pod competes with: shares on v1, weight on v2."""
@@ -33,65 +40,85 @@ class PodShape(Struct, frozen=True, gc=False):
 
 
 Amounts = tuple[int, int | None, int | None]
-ShapeOf = Callable[[Pod, str], PodShape]
 
 
 class Shapes:
     """Works out equal pods under equal setups once. For the pods of one cluster, as long as these are there."""
 
     def __init__(self) -> None:
-        self._known: dict[object, dict[object, PodShape]] = {}
-        self._under: dict[object, ShapeOf] = {}
+        self._known: dict[Setup, _Table] = {}
         self._shapes: dict[PodShape, PodShape] = {}
         self._same: dict[Amounts, Amounts] = {}
-        self._outlines: dict[object, int] = {}
+        self._insides: dict[object, int] = {}
         self._by_identity: dict[int, int] = {}
+        self._outlines: dict[object, int] = {}
+        self._samples: list[PlacedPod] = []
+        self._made: dict[object, PodShape] = {}
 
-    def key(self, pod: Pod, handler: str) -> object:
-        """What of a pod decides its shape: not what it and its containers are called."""
+    def outlines(self, placed: Iterable[PlacedPod], leftovers: Sequence[Leftover] = ()) -> tuple[int, ...]:
+        """A number for each pod: pods with the same have the same shape in every setup with these leftovers."""
+        alone = {(each.namespace, each.pod) for each in leftovers}
+        return tuple([self._outline(pod, handler, alone) for pod, handler in placed])
+
+    def _outline(self, pod: Pod, handler: str, alone: set[tuple[str, str]]) -> int:
         # Pods of one workload have the same tuple of containers, see collect/assemble.py.
-        known = self._by_identity.get(id(pod.containers))
-        if known is None:
-            outline = tuple((c.role, c.request_milli, c.limit_milli, c.presence == "gone") for c in pod.containers)
-            known = self._outlines.setdefault(outline, len(self._outlines))
-            self._by_identity[id(pod.containers)] = known
-        return known, pod.qos, handler, pod.overhead_milli, pod.request_milli, pod.limit_milli
+        inside = self._by_identity.get(id(pod.containers))
+        if inside is None:
+            # What the containers are called decides nothing.
+            seen = tuple((c.role, c.request_milli, c.limit_milli, c.presence == "gone") for c in pod.containers)
+            inside = self._by_identity[id(pod.containers)] = self._insides.setdefault(seen, len(self._insides))
+        key: object = (inside, pod.qos, handler, pod.overhead_milli, pod.request_milli, pod.limit_milli)
+        if alone and (pod.namespace, pod.name) in alone:
+            key = key, pod.namespace, pod.name
+        outline = self._outlines.setdefault(key, len(self._samples))
+        if outline == len(self._samples):
+            self._samples.append((pod, handler))
+        return outline
 
-    def under(self, setup: Setup) -> ShapeOf:
-        """The shape of a pod with a runtime handler, in a setup."""
-        whole = setup_key(setup)
-        if not setup.leftovers and whole in self._under:
-            return self._under[whole]
-        known = self._known.setdefault(whole, {})
-        leftovers = {(each.namespace, each.pod, each.container): each.weight for each in setup.leftovers}
-        special = {(each.namespace, each.pod) for each in setup.leftovers}
+    def under(self, setup: Setup) -> Mapping[int, PodShape]:
+        """The shape of each outline in a setup, made when it is asked for."""
+        table = self._known.get(setup)
+        if table is None:
+            table = self._known[setup] = _Table(self, setup)
+        return table
 
-        def shape_of(pod: Pod, handler: str) -> PodShape:
-            if special and (pod.namespace, pod.name) in special:
-                return _shape(pod, handler, setup, leftovers, self._same)
-            key = self.key(pod, handler)
-            shape = known.get(key)
-            if shape is None:
-                made = _shape(pod, handler, setup, {}, self._same)
-                # Under most setups a pod has the shape it has under others.
-                shape = known[key] = self._shapes.setdefault(made, made)
-            return shape
-
-        if not setup.leftovers:
-            self._under[whole] = shape_of
-        return shape_of
+    def make(self, outline: int, setup: Setup, leftovers: Mapping[tuple[str, str, str], int]) -> PodShape:
+        """The shape of an outline."""
+        pod, handler = self._samples[outline]
+        key = outline, setup_key(setup, handler), setup.leftovers
+        shape = self._made.get(key)
+        if shape is None:
+            shape = _shape(pod, handler, setup, leftovers, self._same)
+            # Under most setups a pod has the shape it has under others.
+            shape = self._made[key] = self._shapes.setdefault(shape, shape)
+        return shape
 
 
-def setup_key(setup: Setup) -> object:
-    """What of a setup decides the shape of a pod that carries nothing from before."""
+class _Table(dict[int, PodShape]):
+    """The shapes in one setup, by outline."""
+
+    def __init__(self, shapes: Shapes, setup: Setup) -> None:
+        super().__init__()
+        self._shapes = shapes
+        self._setup = setup
+        self._leftovers = {(each.namespace, each.pod, each.container): each.weight for each in setup.leftovers}
+
+    def __missing__(self, outline: int) -> PodShape:
+        shape = self[outline] = self._shapes.make(outline, self._setup, self._leftovers)
+        return shape
+
+
+def setup_key(setup: Setup, handler: str) -> object:
+    """What of a setup decides the shape of a handler's pod that carries nothing from before."""
     return (
         setup.cgroup,
         setup.kubelet_formula,
-        setup.kubelet_version,
+        pod_level_resources(setup.kubelet_version),
+        rounds_pod_quota(setup.kubelet_version),
         setup.driver,
         setup.cfs_quota,
         setup.period_us,
-        setup.runtimes,
+        setup.runtime(handler),
     )
 
 
@@ -120,6 +147,8 @@ def _shape(
     values = [own if on_v1 else weight for own, weight, _ in weighed]
     total = sum(value or 0 for value, wants in zip(values, hungry, strict=True) if wants)
     return PodShape(
+        qos=QOS_CLASSES.index(pod.qos),
+        request_milli=pod_request(pod, setup.kubelet_version),
         shares=shares,
         value=kubelet_value(shares, setup),
         quota_us=pod_quota(pod, setup),

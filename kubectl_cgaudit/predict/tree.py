@@ -10,14 +10,13 @@ from typing import Literal, overload
 from msgspec import Struct
 
 from kubectl_cgaudit.cgroups import paths
-from kubectl_cgaudit.cgroups.pods import pod_request
 from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_SHARES, milli_to_shares, weight_of
 from kubectl_cgaudit.collect.model import Container, Node, Pod, Qos
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup
-from kubectl_cgaudit.predict.shape import PodShape, Shapes, kubelet_value
+from kubectl_cgaudit.predict.shape import QOS_CLASSES, PodShape, Shapes, kubelet_value
 
-QOS_CLASSES: tuple[Qos, ...] = ("Guaranteed", "Burstable", "BestEffort")
+_GUARANTEED, _BURSTABLE, _BESTEFFORT = range(3)
 Level = Literal["root", "kubepods", "qos", "pod", "container"]
 
 
@@ -61,34 +60,38 @@ class PodTree(Struct, frozen=True):
     containers: tuple[tuple[Container, Cgroup], ...]
 
 
-def burstable_shares(pods: Iterable[Pod], setup: Setup) -> int:
-    """Shares of the burstable slice: of the summed requests of its active pods."""
-    requests = (pod_request(pod, setup.kubelet_version) for pod in pods if pod.qos == "Burstable")
-    return milli_to_shares(sum(requests))
-
-
 class PodTrees(Sequence[PodTree]):
     """The trees of a node's pods, made when they are asked for: all of a large cluster's would fill the memory."""
 
-    __slots__ = ("_found", "_setup", "placed", "shapes", "slices", "totals")
+    __slots__ = ("_setup", "_slices", "_totals", "outlines", "placed", "shapes")
 
     def __init__(
         self,
         placed: Sequence[PlacedPod],
+        outlines: Sequence[int],
         setup: Setup,
-        shapes: Shapes,
-        found: Sequence[PodShape],
-        slices: Mapping[Qos, float],
-        totals: Mapping[Qos, int],
+        shapes: Mapping[int, PodShape],
+        totals: tuple[int, ...],
+        slices: tuple[float, ...],
     ) -> None:
         self.placed = placed
+        self.outlines = outlines
+        """Of each pod: those with the same have the same shape."""
         self.shapes = shapes
-        self._found = found
+        """By outline."""
         self._setup = setup
-        self.slices = slices
+        self._totals = totals
+        self._slices = slices
+
+    @property
+    def slices(self) -> dict[Qos, float]:
         """The fraction of the node's CPU of each QoS class."""
-        self.totals = totals
+        return dict(zip(QOS_CLASSES, self._slices, strict=True))
+
+    @property
+    def totals(self) -> dict[Qos, int]:
         """What the pods of each class that want CPU compete with, together."""
+        return dict(zip(QOS_CLASSES, self._totals, strict=True))
 
     def __len__(self) -> int:
         return len(self.placed)
@@ -106,16 +109,19 @@ class PodTrees(Sequence[PodTree]):
         """The tree of a pod with the paths of its cgroups."""
         return self._build(index, paths_too=True)
 
-    def share(self, index: int) -> float:
-        """The fraction of the node's CPU of a pod."""
-        shape, qos = self._found[index], self.placed[index][0].qos
-        return self.slices[qos] * shape.value / self.totals[qos] if shape.wants_cpu else 0.0
+    def share(self, shape: PodShape) -> float:
+        """The fraction of the node's CPU of a pod of this shape."""
+        return self.fraction(shape.qos, shape.value) if shape.wants_cpu else 0.0
+
+    def fraction(self, qos: int, value: int) -> float:
+        """That of a pod that wants CPU, by the place of its class and what it competes with."""
+        return self._slices[qos] * value / self._totals[qos]
 
     def _build(self, index: int, *, paths_too: bool) -> PodTree:
         pod, _ = self.placed[index]
         setup = self._setup
-        shape = self._found[index]
-        share = self.share(index)
+        shape = self.shapes[self.outlines[index]]
+        share = self.share(shape)
         path = paths.pod(pod, setup.driver) if paths_too else None
         weightless = shape.formula == "none"
         present = [container for container in pod.containers if container.presence != "gone"]
@@ -142,20 +148,52 @@ class PodTrees(Sequence[PodTree]):
         return PodTree(pod, cgroup, containers)
 
 
-class NodeTree(Struct, frozen=True):
-    """All cgroups of a node that cgaudit speaks of."""
+class NodeTree(Struct, frozen=True, eq=False):
+    """All cgroups of a node that cgaudit speaks of. Those above the pods are made when they are asked for."""
 
-    root: tuple[Cgroup, ...]
-    """system.slice first, then the others that want CPU."""
-    kubepods: Cgroup
-    burstable: Cgroup
-    besteffort: Cgroup
+    setup: Setup
     pods: PodTrees
+    kubepods_shares: int
+    burstable_shares: int
+
+    @property
+    def root(self) -> tuple[Cgroup, ...]:
+        """system.slice first, then the others that want CPU."""
+        setup, total = self.setup, root_total(self.setup, self.kubepods_shares)
+        values = [(SYSTEM_SLICE, setup.system_slice), *setup.root]
+        return tuple(_root_cgroup(name, value, value / total, setup) for name, value in values)
 
     @property
     def system(self) -> Cgroup:
         """system.slice."""
         return self.root[0]
+
+    @property
+    def system_share(self) -> float:
+        """The fraction of the node's CPU of system.slice."""
+        return self.setup.system_slice / root_total(self.setup, self.kubepods_shares)
+
+    @property
+    def kubepods(self) -> Cgroup:
+        """All pods."""
+        share = kubelet_value(self.kubepods_shares, self.setup) / root_total(self.setup, self.kubepods_shares)
+        return self._slice("kubepods", paths.kubepods(self.setup.driver), self.kubepods_shares, share)
+
+    @property
+    def burstable(self) -> Cgroup:
+        """The slice of the Burstable pods."""
+        return self._of_class("Burstable", self.burstable_shares)
+
+    @property
+    def besteffort(self) -> Cgroup:
+        """The slice of the BestEffort pods."""
+        return self._of_class("BestEffort", MIN_SHARES)
+
+    def _of_class(self, qos: Qos, shares: int) -> Cgroup:
+        return self._slice("qos", paths.qos(qos, self.setup.driver), shares, self.pods.slices[qos])
+
+    def _slice(self, level: Level, path: str, shares: int, share: float) -> Cgroup:
+        return _kubelet_cgroup(level, None, path, shares, None, share, self.setup)
 
     def cgroups(self) -> Iterable[Cgroup]:
         """Every cgroup, parents before children."""
@@ -176,41 +214,46 @@ class NodeTree(Struct, frozen=True):
                     yield from ((depth + 1, cgroup) for _, cgroup in tree.containers)
 
 
-def predict(node: Node, placed: Sequence[PlacedPod], setup: Setup, shapes: Shapes | None = None) -> NodeTree:
-    """The tree of a node. `placed` are its active pods; trees that share `shapes` work out equal pods once."""
+def root_total(setup: Setup, kubepods: int) -> int:
+    """What competes at the root of a node, together: its kubepods, of so many shares, system.slice and the others."""
+    return kubelet_value(kubepods, setup) + setup.system_slice + sum(value for _, value in setup.root)
+
+
+def predict(
+    node: Node,
+    placed: Sequence[PlacedPod],
+    setup: Setup,
+    shapes: Shapes | None = None,
+    outlines: Sequence[int] | None = None,
+) -> NodeTree:
+    """The tree of a node. `placed` are its active pods; trees that share `shapes` work out equal pods once.
+
+    `outlines` are those of the pods, for who has asked `shapes` for them.
+    """
     shapes = shapes or Shapes()
-    shape_of = shapes.under(setup)
+    outlines = shapes.outlines(placed, setup.leftovers) if outlines is None else outlines
+    table = shapes.under(setup)
     kubepods = milli_to_shares(node.capacity_milli if setup.from_capacity else node.allocatable_milli)
-    burstable = burstable_shares((pod for pod, _ in placed), setup)
-    root_values = [(SYSTEM_SLICE, setup.system_slice), *setup.root]
-    root_total = kubelet_value(kubepods, setup) + sum(value for _, value in root_values)
-    share = kubelet_value(kubepods, setup) / root_total
+    share = kubelet_value(kubepods, setup) / root_total(setup, kubepods)
 
     # Inside kubepods compete the Guaranteed pods, and each slice that holds something hungry.
-    totals: dict[Qos, int] = dict.fromkeys(QOS_CLASSES, 0)
-    found = [shape_of(pod, handler) for pod, handler in placed]
-    for (pod, _), shape in zip(placed, found, strict=True):
+    totals = [0] * len(QOS_CLASSES)
+    requests = 0
+    for outline in outlines:
+        shape = table[outline]
         if shape.wants_cpu:
-            totals[pod.qos] += shape.value
-    values: dict[Qos, int] = {
-        "Guaranteed": totals["Guaranteed"],
-        "Burstable": kubelet_value(burstable, setup) if totals["Burstable"] else 0,
-        "BestEffort": kubelet_value(MIN_SHARES, setup) if totals["BestEffort"] else 0,
-    }
-    total = sum(values.values())
-    slices: dict[Qos, float] = {qos: share * values[qos] / total if total else 0.0 for qos in QOS_CLASSES}
-
-    def kubelet_slice(level: Level, path: str, shares: int, share: float) -> Cgroup:
-        return _kubelet_cgroup(level, None, path, shares, None, share, setup)
-
-    driver = setup.driver
-    return NodeTree(
-        root=tuple(_root_cgroup(name, value, value / root_total, setup) for name, value in root_values),
-        kubepods=kubelet_slice("kubepods", paths.kubepods(driver), kubepods, share),
-        burstable=kubelet_slice("qos", paths.qos("Burstable", driver), burstable, slices["Burstable"]),
-        besteffort=kubelet_slice("qos", paths.qos("BestEffort", driver), MIN_SHARES, slices["BestEffort"]),
-        pods=PodTrees(placed, setup, shapes, found, slices, totals),
+            totals[shape.qos] += shape.value
+        if shape.qos == _BURSTABLE:
+            requests += shape.request_milli
+    burstable = milli_to_shares(requests)
+    values = (
+        totals[_GUARANTEED],
+        kubelet_value(burstable, setup) if totals[_BURSTABLE] else 0,
+        kubelet_value(MIN_SHARES, setup) if totals[_BESTEFFORT] else 0,
     )
+    total = sum(values)
+    slices = tuple([share * value / total if total else 0.0 for value in values])
+    return NodeTree(setup, PodTrees(placed, outlines, setup, table, tuple(totals), slices), kubepods, burstable)
 
 
 def _root_cgroup(name: str, value: int, share: float, setup: Setup) -> Cgroup:

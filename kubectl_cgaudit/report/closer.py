@@ -15,7 +15,7 @@ from kubectl_cgaudit.judge.audit import (
     PodAudit,
     WorkloadAudit,
 )
-from kubectl_cgaudit.judge.pods import named
+from kubectl_cgaudit.judge.source import named
 from kubectl_cgaudit.report.pictures.levels import Level, of_case
 from kubectl_cgaudit.report.words import arrow, counted, number, percent, ratio_to_system, signed
 

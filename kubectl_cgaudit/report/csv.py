@@ -1,17 +1,19 @@
 """The audit for spreadsheets and scripts: a row a container, RFC 4180, nothing cut.
 
 A cell of the cluster that a spreadsheet would take for a formula gets an apostrophe in front, and so does one that has an
-apostrophe there: whoever takes one apostrophe off such cells has the text again.
+apostrophe there: whoever takes one apostrophe off such cells has the text again. Numbers are as JSON has them.
 """
 
 import csv
-import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
-from kubectl_cgaudit.judge.audit import Audit, ContainerAudit, PodAudit, WorkloadAudit
+from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
+from kubectl_cgaudit.judge.figures import Figures, Form
 from kubectl_cgaudit.report.escape import visible
-from kubectl_cgaudit.report.pieces import Pieces, whole
-from kubectl_cgaudit.report.ranges import MEASURES, change, ends, measured, versions
+from kubectl_cgaudit.report.gaps import Kept, filled
+from kubectl_cgaudit.report.pieces import Part, Pieces, whole
+from kubectl_cgaudit.report.ranges import CHANGES, MEASURES, OWN, Face, Number, face_of, held, parts_of, rows, versions
 from kubectl_cgaudit.report.screen import PLAIN, Screen
 
 Cell = str | int | float | None
@@ -32,7 +34,6 @@ _OF_THE_CONTAINER = (
     "limit_milli",
     "cases",
 )
-_CHANGES = ("change_against_system", "change_in_pod", "pod_change_against_system")
 COLUMNS = (
     *_OF_THE_CONTAINER,
     *(
@@ -40,8 +41,13 @@ COLUMNS = (
         for time in ("before", "after")
         for column in ("version", *(f"{measure}_{end}" for measure in MEASURES for end in ("least", "greatest")))
     ),
-    *(f"{change}_{end}" for change in _CHANGES for end in ("least", "greatest")),
+    *(f"{change}_{end}" for change in CHANGES for end in ("least", "greatest")),
 )
+_AFTER_WORKLOAD = 5
+_AFTER_POD = 9
+_END = "\r\n"
+_GAPS = (None, None)
+"""Least and greatest of what is the pod's own."""
 _FORMULA = tuple("=+-@\t\r\n'＝＋－＠")
 
 
@@ -53,11 +59,17 @@ def pieces(audit: Audit, screen: Screen = PLAIN) -> Pieces:  # noqa: ARG001 - th
     `pod_change_...` of its pod. A row without a container stands for a pod that has none, one without a pod for those of
     the workload that could not be predicted.
     """
+    parts, texts = Kept(parts_of), Kept(lambda form: _rows(form, screen))
 
-    def each(workload: WorkloadAudit, _first: bool) -> str:
-        return _lines([_cell(value, screen) for value in row] for row in _rows(workload))
+    def each(workload: WorkloadAudit, _first: bool) -> Part:
+        effects = ";".join(workload.effects)
+        own = _cells((workload.namespace, workload.kind, workload.name, effects, workload.confidence), screen)
+        return Part(
+            pod=lambda pod, _: _of_pod(pod, own, texts.of(pod.form), rows(pod, parts), screen),
+            after=f"{own}{_empty_after(_AFTER_WORKLOAD)}" if workload.unpredicted_pods else "",
+        )
 
-    return Pieces([_lines([COLUMNS])], each, [])
+    return Pieces([_LINE(COLUMNS)], each)
 
 
 def render(audit: Audit, screen: Screen = PLAIN) -> str:
@@ -65,10 +77,23 @@ def render(audit: Audit, screen: Screen = PLAIN) -> str:
     return whole(pieces(audit, screen), audit)
 
 
-def _lines(rows: Iterable[Sequence[Cell]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows(rows)
-    return text.getvalue()
+def _empty_after(cells: int) -> str:
+    return "," * (len(COLUMNS) - cells) + _END
+
+
+class _Echo:
+    """A file that gives back what is written to it."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+_LINE: Callable[[Iterable[Cell]], str] = csv.writer(_Echo(), lineterminator=_END).writerow
+
+
+def _cells(values: Sequence[Cell], screen: Screen) -> str:
+    """Two cells or more, without the end of a line."""
+    return _LINE([_cell(value, screen) for value in values])[: -len(_END)]
 
 
 def _cell(value: Cell, screen: Screen) -> Cell:
@@ -78,29 +103,44 @@ def _cell(value: Cell, screen: Screen) -> Cell:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _rows(workload: WorkloadAudit) -> Iterator[list[Cell]]:
-    effects = ";".join(workload.effects)
-    of_workload: list[Cell] = [workload.namespace, workload.kind, workload.name, effects, workload.confidence]
-    for pod in workload.pods:
-        of_pod = [*of_workload, pod.name, pod.node, pod.qos, pod.handler]
-        for container in pod.containers:
-            yield _filled([*of_pod, *_container(container, pod)])
-        if not pod.containers:
-            yield _filled(of_pod)
-    if workload.unpredicted_pods:
-        yield _filled(of_workload)
+def _of_pod(
+    pod: Figures, of_workload: str, texts: list[tuple[str, ...]], numbers: list[list[str]], screen: Screen
+) -> str:
+    """The rows of a pod."""
+    begin = f"{of_workload},{_cells((pod.name, pod.node, pod.qos, pod.handler), screen)}"
+    if not texts:
+        return f"{begin}{_empty_after(_AFTER_POD)}"
+    return "".join([f"{begin}{filled(text, _without_null(row))}" for text, row in zip(texts, numbers, strict=True)])
 
 
-def _filled(cells: list[Cell]) -> list[Cell]:
-    return cells + [None] * (len(COLUMNS) - len(cells))
+def _without_null(numbers: list[str]) -> list[str]:
+    return ["" if each == "null" else each for each in numbers] if "null" in numbers else numbers
 
 
-def _container(container: ContainerAudit, pod: PodAudit) -> Iterator[Cell]:
-    yield from (container.name, container.role, container.request_milli, container.limit_milli, len(container.cases))
-    for moments in ([case.before for case in container.cases], [case.after for case in container.cases]):
-        yield versions(moments)
-        for _, extremes in measured(moments):
-            yield from extremes
-    yield from ends([change(case, lambda moment: moment.against_system) for case in container.cases])
-    yield from ends([change(case, lambda moment: moment.in_pod) for case in container.cases])
-    yield from ends([change(case, lambda moment: moment.against_system) for case in pod.cases])
+def _rows(form: Form, screen: Screen) -> list[tuple[str, ...]]:
+    """What the row of each container says after its pod, with gaps for what is the pod's own."""
+    faces = [face_of(each, row) for each, row in zip(form.containers, form.fixed[1:], strict=True)]
+    return [_row(face, screen) for face in faces]
+
+
+@lru_cache(maxsize=2048)
+def _row(face: Face, screen: Screen) -> tuple[str, ...]:
+    container, moments = face
+    cells: list[str | None] = [_cells((container.name, container.role), screen)]
+    cells += map(_plain, (container.request_milli, container.limit_milli, len(moments) // 2))
+    for after in (False, True):
+        value, quota = held(face, after=after)
+        cells += [versions(face, after=after), *map(_plain, value), *_GAPS * len(OWN), *map(_plain, quota)]
+    cells += _GAPS * len(CHANGES)
+    texts = [""]
+    for cell in cells:
+        if cell is None:
+            texts[-1] += ","
+            texts.append("")
+        else:
+            texts[-1] += f",{cell}"
+    return (*texts[:-1], f"{texts[-1]}{_END}")
+
+
+def _plain(value: Number) -> str:
+    return "" if value is None else repr(value)

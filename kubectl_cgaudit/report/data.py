@@ -1,14 +1,17 @@
 """JSON and YAML: the audit as it is, for programs."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import msgspec
 import yaml
+from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.audit import Audit
-from kubectl_cgaudit.report.pieces import Pieces, whole
+from kubectl_cgaudit.judge.audit import Audit, CaseChange, ContainerAudit, Moment, PodAudit, WorkloadAudit
+from kubectl_cgaudit.judge.figures import Figures, Fixed, Form
+from kubectl_cgaudit.report.gaps import GAP, Kept, filled, gapped
+from kubectl_cgaudit.report.pieces import Part, Pieces, whole
 
 _WIDTH = 120
 # What YAML does not take raw, also between quotes: https://yaml.org/spec/1.2.2/#51-character-set
@@ -18,14 +21,63 @@ _NOT_PRINTABLE = re.compile(
 
 
 def json_pieces(audit: Audit) -> Pieces:
-    """JSON as `report/audit.schema.json` describes it."""
+    """JSON as `report/audit.schema.json` describes it; of what there is much of, an item a line."""
     before, after = _fields(audit)
-    between = ["" if audit.workloads else "[]"]
+    between = ["[" if audit.workloads else "[]"]
+    text = Kept(_pod)
+
+    def each(workload: WorkloadAudit, first: bool) -> Part:
+        head, tail = gapped(replace(workload, pods=GAP))
+        return Part(
+            before=f"{'' if first else ','}\n    {head}[",
+            pod=lambda pod, first: f"{'' if first else ','}\n      {_filled(pod, text)}",
+            after=f"]{tail}",
+        )
+
     return Pieces(
         head=chain(["{"], _json_fields(audit, before, first=True), [',\n  "workloads": ', *between]),
-        each=lambda workload, first: ("[" if first else ",") + _json_item(workload),
+        each=each,
         tail=chain(["\n  ]"] if audit.workloads else [], _json_fields(audit, after, first=False), ["\n}\n"]),
     )
+
+
+def _pod(form: Form) -> list[str]:
+    """The text of a pod of this form, with gaps for what is its own."""
+
+    def changes(whens: Sequence[str], row: Sequence[Fixed]) -> tuple[CaseChange, ...]:
+        moments = [
+            Moment(each.version, each.value, each.nominal_ratio, GAP, GAP, each.in_pod, each.quota_us) for each in row
+        ]
+        return tuple(map(CaseChange, whens, moments[0::2], moments[1::2]))
+
+    pod, *containers = map(changes, form.whens, form.fixed)
+    return gapped(
+        PodAudit(
+            GAP,
+            GAP,
+            GAP,
+            GAP,
+            GAP,
+            GAP,
+            pod,
+            tuple(
+                ContainerAudit(each.name, each.role, each.request_milli, each.limit_milli, cases)
+                for each, cases in zip(form.containers, containers, strict=True)
+            ),
+        )
+    )
+
+
+def _filled(pod: Figures, text: Kept[list[str]]) -> str:
+    """The text of a pod, made by whichever format comes first."""
+    if pod.text is None:
+        own = (pod.name, pod.node, pod.qos, pod.handler, pod.confidence, pod.effects)
+        pod.text = filled(text.of(pod.form), [*map(_encoded, own), *pod.texts])
+    return pod.text
+
+
+def _encoded(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _fields(audit: Audit) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
@@ -49,7 +101,7 @@ def _json_fields(audit: Audit, names: list[tuple[str, str]], *, first: bool) -> 
 
 
 def _json_item(value: object) -> str:
-    return f"\n    {_indented(value, 4)}"
+    return f"\n    {_encoded(value)}"
 
 
 def _indented(value: object, depth: int) -> str:
@@ -61,9 +113,19 @@ def _indented(value: object, depth: int) -> str:
 def yaml_pieces(audit: Audit) -> Pieces:
     """The same data as YAML; what there is much of in the flow style, an item a line."""
     before, after = _fields(audit)
+    text = Kept(_pod)
+
+    def each(workload: WorkloadAudit, _: bool) -> Part:
+        head, tail = gapped(replace(workload, pods=GAP))
+        return Part(
+            before=f"- {_printable(head)}[",
+            pod=lambda pod, first: f"{'' if first else ','}{_printable(_filled(pod, text))}",
+            after=f"]{_printable(tail)}\n",
+        )
+
     return Pieces(
         head=chain(_yaml_fields(audit, before), ["workloads:\n" if audit.workloads else "workloads: []\n"]),
-        each=lambda workload, _: _yaml_item(workload),
+        each=each,
         tail=_yaml_fields(audit, after),
     )
 
@@ -79,12 +141,12 @@ def _yaml_fields(audit: Audit, names: list[tuple[str, str]]) -> Iterator[str]:
 
 
 def _yaml_item(value: object) -> str:
-    return f"- {_flow(value)}\n"
+    return f"- {_printable(_encoded(value))}\n"
 
 
-def _flow(value: object) -> str:
-    text = msgspec.json.encode(value).decode()
-    if text.isascii() and text.isprintable():
+def _printable(text: str) -> str:
+    # Of ASCII, JSON may hold only this one that YAML may not.
+    if text.isascii() and "\x7f" not in text:
         return text
     # JSON is YAML, but for characters that JSON may hold raw and YAML only escaped.
     return _NOT_PRINTABLE.sub(lambda found: _escaped(found[0]), text)

@@ -102,11 +102,11 @@ def _pods(tree: NodeTree, qos: str, but: PodTree | None = None) -> Siblings:
 def _slice(tree: NodeTree, pod_tree: PodTree, setup: Setup) -> Iterator[Level]:
     qos = pod_tree.pod.qos
     own = tree.burstable if qos == "Burstable" else tree.besteffort
-    slices = [(name, cgroup) for name, cgroup in _slices(tree) if cgroup is not own]
+    slices = [(name, cgroup) for name, cgroup in _slices(tree) if name != _SLICES[qos]]
     guaranteed = _pods(tree, "Guaranteed")
     others = slices + guaranteed
     for name, cgroup in slices:
-        beside = [(label, other) for label, other in others if other is not cgroup]
+        beside = [(label, other) for label, other in others if label != name]
         yield _own(1, name, cgroup, [*beside, ("", own)])
     label = counted(len(guaranteed), "Guaranteed pod")
     yield from _together(1, label, [cgroup for _, cgroup in guaranteed], others, own)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from kubectl_cgaudit.judge.audit import ContainerAudit, WorkloadAudit
-from kubectl_cgaudit.judge.pods import named
+from kubectl_cgaudit.judge.source import named
 from kubectl_cgaudit.report.words import percent, signed, unit
 
 

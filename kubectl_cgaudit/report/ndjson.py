@@ -1,23 +1,18 @@
 """Newline-delimited JSON for data tools: a flat record a container, every field in every record, always of one type."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from kubectl_cgaudit.judge.audit import (
-    Audit,
-    Confidence,
-    ContainerAudit,
-    Effect,
-    Moment,
-    PodAudit,
-    WorkloadAudit,
-)
-from kubectl_cgaudit.report.pieces import Pieces, whole
-from kubectl_cgaudit.report.ranges import change, ends, measured, versions
+from kubectl_cgaudit.judge.audit import Audit, Confidence, Effect, WorkloadAudit
+from kubectl_cgaudit.judge.figures import Figures, Form
+from kubectl_cgaudit.report.gaps import GAP, Kept, filled, gapped
+from kubectl_cgaudit.report.pieces import Part, Pieces, whole
+from kubectl_cgaudit.report.ranges import CHANGES, OWN, Face, face_of, held, parts_of, rows, versions
 
 Versions = Annotated[
     Literal["v1", "v2", "v1;v2"] | None, Meta(description="cgroup version; both if it depends on the case")
@@ -91,12 +86,33 @@ class ContainerRecord(Struct, frozen=True):
     pod_change_against_system_greatest: Relative = None
 
 
-_FRACTIONS = ("share", "against_system", "in_pod")
-
-
 def pieces(audit: Audit) -> Pieces:
     """A line a container."""
-    return Pieces([], lambda workload, _: "".join(lines(workload, audit)), [])
+    parts, records = Kept(parts_of), Kept(_records)
+    whole_audit = {
+        "schema_version": audit.schema_version,
+        "generated_at": audit.generated_at,
+        "scenario": audit.scenario.to,
+    }
+
+    def each(workload: WorkloadAudit, _first: bool) -> Part:
+        head = {
+            **whole_audit,
+            "namespace": workload.namespace,
+            "workload_kind": workload.kind,
+            "workload": workload.name,
+            "effect": workload.effect,
+            "effects": workload.effects,
+            "confidence": workload.confidence,
+        }
+        begin = _record({**head, "pod": GAP})[0]
+        alone = "".join(_record({**head, "unpredicted_pods": workload.unpredicted_pods}))
+        return Part(
+            pod=lambda pod, _: _lines(pod, begin, records.of(pod.form), rows(pod, parts)),
+            after=f"{alone}\n" if workload.unpredicted_pods else "",
+        )
+
+    return Pieces([], each)
 
 
 def render(audit: Audit) -> str:
@@ -104,27 +120,13 @@ def render(audit: Audit) -> str:
     return whole(pieces(audit), audit)
 
 
-def lines(workload: WorkloadAudit, audit: Audit) -> Iterator[str]:
-    """The records of one workload, each with its line break. Its pods are read once, in their order."""
-    head = {
-        "schema_version": audit.schema_version,
-        "generated_at": audit.generated_at,
-        "scenario": audit.scenario.to,
-        "namespace": workload.namespace,
-        "workload_kind": workload.kind,
-        "workload": workload.name,
-        "effect": workload.effect,
-        "effects": workload.effects,
-        "confidence": workload.confidence,
-    }
-    for pod in workload.pods:
-        of_pod = {**head, **_pod(pod)}
-        for container in pod.containers:
-            yield _line({**of_pod, **_container(container)})
-        if not pod.containers:
-            yield _line(of_pod)
-    if workload.unpredicted_pods:
-        yield _line({**head, "unpredicted_pods": workload.unpredicted_pods})
+def _lines(pod: Figures, begin: str, records: Sequence[Sequence[str]], numbers: Sequence[Sequence[str]]) -> str:
+    """The records of a pod, each with its line break. They begin with what they say of the workload."""
+    own = (pod.name, pod.node, pod.qos, pod.handler, pod.effects, pod.confidence)
+    of_pod = [msgspec.json.encode(value).decode() for value in own]
+    return "".join(
+        [f"{begin}{filled(record, [*of_pod, *row])}\n" for record, row in zip(records, numbers, strict=True)]
+    )
 
 
 def schema() -> str:
@@ -139,51 +141,43 @@ def schema() -> str:
     return json.dumps({**head, **made}, indent=1) + "\n"
 
 
-def _line(fields: dict[str, Any]) -> str:
-    return msgspec.json.encode(ContainerRecord(**fields)).decode() + "\n"
+def _record(fields: dict[str, Any]) -> list[str]:
+    return gapped(ContainerRecord(**fields))
 
 
-def _pod(pod: PodAudit) -> dict[str, Any]:
-    least, greatest = ends([change(case, lambda moment: moment.against_system) for case in pod.cases])
-    return {
-        "pod": pod.name,
-        "node": pod.node,
-        "qos": pod.qos,
-        "handler": pod.handler,
-        "pod_effects": pod.effects,
-        "pod_confidence": pod.confidence,
-        "pod_change_against_system_least": least,
-        "pod_change_against_system_greatest": greatest,
-    }
+def _records(form: Form) -> list[tuple[str, ...]]:
+    """The record of each container of a pod, after what it says of the workload, with gaps for what is the pod's own."""
+    faces = [face_of(each, row) for each, row in zip(form.containers, form.fixed[1:], strict=True)]
+    return [_of_face(face) for face in faces] or [_of_face(None)]
 
 
-def _container(container: ContainerAudit) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "container": container.name,
-        "role": container.role,
-        "request_milli": container.request_milli,
-        "limit_milli": container.limit_milli,
-        "cases": len(container.cases),
-    }
-    fields |= _moments("before", [case.before for case in container.cases])
-    fields |= _moments("after", [case.after for case in container.cases])
-    for name, read in (
-        ("against_system", lambda moment: moment.against_system),
-        ("in_pod", lambda moment: moment.in_pod),
-    ):
-        extremes = ends([change(case, read) for case in container.cases])
-        fields[f"change_{name}_least"], fields[f"change_{name}_greatest"] = extremes
-    return fields
+@lru_cache(maxsize=2048)
+def _of_face(face: Face | None) -> tuple[str, ...]:
+    fields = dict(_BLANK)
+    if face:
+        container, moments = face
+        fields |= {
+            "container": container.name,
+            "role": container.role,
+            "request_milli": container.request_milli,
+            "limit_milli": container.limit_milli,
+            "cases": len(moments) // 2,
+        }
+        for time, after in (("before", False), ("after", True)):
+            fields[f"{time}_version"] = versions(face, after=after) or None
+            for name, extremes in zip(("value", "quota_us"), held(face, after=after), strict=True):
+                fields[f"{time}_{name}_least"], fields[f"{time}_{name}_greatest"] = extremes
+    return ("", *_record(fields)[1:])
 
 
-def _moments(time: str, moments: list[Moment]) -> dict[str, Any]:
-    fields: dict[str, Any] = {f"{time}_version": versions(moments) or None}
-    for measure, extremes in measured(moments):
-        least, greatest = map(_float, extremes) if measure in _FRACTIONS else extremes
-        fields[f"{time}_{measure}_least"], fields[f"{time}_{measure}_greatest"] = least, greatest
-    return fields
-
-
-def _float(value: float | None) -> float | None:
-    """A whole number stays a fraction's type: data tools take a column's type from its first lines."""
-    return None if value is None else float(value)
+_BLANK: dict[str, Any] = {
+    **dict.fromkeys(("schema_version", "generated_at", "scenario", "namespace", "workload_kind", "workload"), ""),
+    **dict.fromkeys(("effect", "effects", "confidence"), ""),
+    **dict.fromkeys(("pod", "node", "qos", "handler", "pod_effects", "pod_confidence"), GAP),
+    **{
+        f"{name}_{end}": GAP
+        for name in (*(f"{time}_{measure}" for time in ("before", "after") for measure in OWN), *CHANGES)
+        for end in ("least", "greatest")
+    },
+}
+"""A record with nothing in it but gaps."""

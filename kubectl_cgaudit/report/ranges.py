@@ -1,42 +1,108 @@
 """Least and greatest over the cases of a container, for the formats with a row each: CSV and NDJSON."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
-from kubectl_cgaudit.judge.audit import CaseChange, Moment
+import msgspec
 
-Ends = tuple[int | float | None, int | float | None]
-MEASURES: dict[str, Callable[[Moment], int | float | None]] = {
-    "value": lambda moment: moment.value,
-    "share": lambda moment: moment.share,
-    "against_system": lambda moment: moment.against_system,
-    "in_pod": lambda moment: moment.in_pod,
-    "quota_us": lambda moment: moment.quota_us,
-}
-_DIGITS = 9
+from kubectl_cgaudit.judge.figures import Figures, Fixed, Form, Named
+from kubectl_cgaudit.judge.rounding import DIGITS
+from kubectl_cgaudit.report.gaps import Kept
 
+Number = int | float | None
+Ends = tuple[Number, Number]
+MEASURES = ("value", "share", "against_system", "in_pod", "quota_us")
+CHANGES = ("change_against_system", "change_in_pod", "pod_change_against_system")
+OWN = ("share", "against_system", "in_pod")
+"""Those of the measures that a row has of its own; the others are equal in all containers of a face."""
+_SERIES = 4
+"""Share and share against the system, before and after."""
 
-def versions(moments: Iterable[Moment]) -> str:
-    """`v1`, `v2`, or both if it depends on the case."""
-    return ";".join(sorted({moment.version for moment in moments}))
-
-
-def measured(moments: Sequence[Moment]) -> Iterator[tuple[str, Ends]]:
-    """Each measure with its ends. Shares and weights are no range: of both together there are none."""
-    mixed = len({moment.version for moment in moments}) > 1
-    for measure, read in MEASURES.items():
-        no_range = mixed and measure == "value"
-        yield measure, (None, None) if no_range else ends([read(moment) for moment in moments])
+Face = tuple[Named, tuple[tuple[str, int | None, int | None], ...]]
+"""A container with its version, value and quota before and after in each case: what many pods have in common."""
 
 
-def ends(values: Sequence[int | float | None]) -> Ends:
+def ends(values: Sequence[Number]) -> Ends:
     """The least and the greatest; none where one of them is missing."""
     if len(values) == 1:
         return values[0], values[0]
+    if None in values:
+        return None, None
     known = [value for value in values if value is not None]
-    return (min(known), max(known)) if known and len(known) == len(values) else (None, None)
+    return min(known, default=None), max(known, default=None)
 
 
-def change(case: CaseChange, read: Callable[[Moment], float | None]) -> float | None:
+def face_of(container: Named, row: Sequence[Fixed]) -> Face:
+    """What a container has in common with others."""
+    return container, tuple([(each.version, each.value, each.quota_us) for each in row])
+
+
+def versions(face: Face, *, after: bool) -> str:
+    """`v1`, `v2`, or both if it depends on the case."""
+    return ";".join(sorted({version for version, _, _ in face[1][after::2]}))
+
+
+def held(face: Face, *, after: bool) -> tuple[Ends, Ends]:
+    """Value and quota. Shares and weights are no range: of both together there are none."""
+    moments = face[1][after::2]
+    mixed = len({version for version, _, _ in moments}) > 1
+    value = (None, None) if mixed else ends([value for _, value, _ in moments])
+    return value, ends([quota for _, _, quota in moments])
+
+
+def parts_of(form: Form) -> list[list[str]]:
+    """Of each container, as JSON has them: least and greatest part of its pod before and after, and its change."""
+    found: list[Number] = []
+    for row in form.fixed[1:]:
+        before, after = [each.in_pod for each in row[0::2]], [each.in_pod for each in row[1::2]]
+        found += (*ends(before), *ends(after), *ends(list(map(_change, before, after))))
+    texts = _texts(found)
+    return [texts[at : at + 6] for at in range(0, len(texts), 6)]
+
+
+def rows(pod: Figures, parts: Kept[list[list[str]]]) -> list[list[str]]:
+    """Of each container, as JSON has them: least and greatest of each of OWN before, then after, then of CHANGES.
+
+    A pod without containers has one row. Made by whichever format comes first.
+    """
+    if pod.rows is None:
+        whole, *containers = _reaches(pod)
+        pod.rows = [
+            [*own[0:4], *part[0:2], *own[4:8], *part[2:4], *own[8:10], *part[4:6], *whole[8:10]]
+            for own, part in zip(containers, parts.of(pod.form), strict=True)
+        ] or [["null"] * 16 + whole[8:10]]
+    return pod.rows
+
+
+def _reaches(pod: Figures) -> list[list[str]]:
+    """Of the pod, then of each container: share and share against the system before and after, then the change of it."""
+    values, texts = pod.values, pod.texts
+    found, changes = [], []
+    at = 0
+    text_of = dict(zip(values, texts, strict=True))
+    for whens in pod.form.whens:
+        if len(whens) == 1:
+            one, two, three, four = texts[at : at + _SERIES]
+            found.append([one, one, two, two, three, three, four, four])
+            change = _change(values[at + 1], values[at + 3])
+            changes += [change, change]
+        else:
+            stop = at + _SERIES * len(whens)
+            reach: list[str] = []
+            for series in range(at, at + _SERIES):
+                own = values[series:stop:_SERIES]
+                # Of a cgroup that does not compete there is none in any case.
+                reach += ("null", "null") if None in own or not own else (text_of[min(own)], text_of[max(own)])  # type: ignore[type-var]
+            found.append(reach)
+            changes += ends(list(map(_change, values[at + 1 : stop : _SERIES], values[at + 3 : stop : _SERIES])))
+        at += _SERIES * len(whens)
+    changed = _texts(changes)
+    return [[*each, *changed[2 * place : 2 * place + 2]] for place, each in enumerate(found)]
+
+
+def _change(before: float | None, after: float | None) -> float | None:
     """After / before - 1; None where there is nothing to compare."""
-    before, after = read(case.before), read(case.after)
-    return round(after / before - 1, _DIGITS) if before and after is not None else None
+    return round(after / before - 1, DIGITS) if before and after is not None else None
+
+
+def _texts(numbers: Sequence[Number]) -> list[str]:
+    return [] if not numbers else msgspec.json.encode(numbers).decode()[1:-1].split(",")

@@ -10,7 +10,7 @@ from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.judge.audit import Severity
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
-from kubectl_cgaudit.judge.pods import DIGITS
+from kubectl_cgaudit.judge.rounding import DIGITS
 from kubectl_cgaudit.judge.rules.catalogue import Rule
 from kubectl_cgaudit.judge.thresholds import Thresholds
 

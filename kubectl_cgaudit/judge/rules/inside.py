@@ -10,7 +10,7 @@ from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import Setup, unit_of
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
-from kubectl_cgaudit.judge.pods import relative
+from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.rules.catalogue import MOVES_INSIDE
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, pod_hits
 from kubectl_cgaudit.predict.shape import kubelet_value

@@ -23,13 +23,18 @@ def _failing_starts(
     """Init containers fail the same way."""
     pod, used = placed
     taken = taken_for_granted(comparison.state, used)
-    for container in pod.containers:
+    for container in _limited(pod):
         looks = [(case, _failing(comparison.node.name, pod, container, used, case)) for case in cases]
         yield from (narrowed(hit, taken) for hit in pod_hits(pod, container.name, looks))
 
 
 FAILING_STARTS = PodRule(WILL_NOT_START, _failing_starts, graded((0.0, "critical")))
 """CGA301."""
+
+
+def _limited(pod: Pod) -> Iterator[Container]:
+    """Those that may have a quota."""
+    return (container for container in pod.containers if container.limit_milli or pod.limit_milli)
 
 
 def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase) -> Look:
@@ -56,7 +61,7 @@ def _changed_limits(
     _context: Context, _comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]
 ) -> Iterator[Hit]:
     pod, used = placed
-    for container in pod.containers:
+    for container in _limited(pod):
         looks = [(case, _changed(pod, container, used, case)) for case in cases]
         yield from pod_hits(pod, container.name, looks)
 

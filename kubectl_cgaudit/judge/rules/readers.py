@@ -1,7 +1,7 @@
 """CGA401: programs that read cpu.weight, or what is made of it, and misread it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from kubectl_cgaudit.collect.model import Container, Node, Pod
@@ -21,6 +21,8 @@ def _misreaders(
     """Containers whose number changes or is read."""
     pod, _ = placed
     for index, (container, _) in enumerate(cases[0].before.containers):
+        if traits(container) == _READS_NOTHING:
+            continue
         looks = [(case, _look(comparison.node, pod, container, index, case)) for case in cases]
         yield from pod_hits(pod, container.name, looks)
 
@@ -32,6 +34,14 @@ MISREADERS = PodRule(MISREADS_WEIGHT, _misreaders, graded((2.0, "medium")))
 def traits(container: Container) -> object:
     """What this module looks at in a container, beside its amounts of CPU."""
     return _image_traits(container.image), container.sees_cgroups
+
+
+_READS_NOTHING = ((None, False), False)
+
+
+def count_cpus(containers: Iterable[Container]) -> bool:
+    """Whether what is found depends on how many CPUs the node has."""
+    return any(jvm.old_jvm(container.image) for container in containers)
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,7 @@ from kubectl_cgaudit.detect.state import default_root_value, unit_of
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
-from kubectl_cgaudit.judge.pods import relative
+from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS, SYSTEM_OUTWEIGHED
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, pod_hits
 from kubectl_cgaudit.text import number, percent

@@ -1,0 +1,128 @@
+"""A pod in rows of numbers: what differs between equal pods apart from what does not, for who writes every pod."""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from kubectl_cgaudit.detect.state import CgroupVersion, default_root_value
+from kubectl_cgaudit.judge.audit import Confidence, Effect, PodAudit
+from kubectl_cgaudit.judge.rounding import DIGITS, rounded
+from kubectl_cgaudit.predict.shape import PodShape
+
+
+class Fixed(Struct, frozen=True, gc=False):
+    """What of a cgroup at one moment is the same whatever node it is on. As a Moment has it."""
+
+    version: CgroupVersion
+    value: int | None
+    nominal_ratio: float | None
+    in_pod: float | None
+    quota_us: int | None
+
+
+class Named(Struct, frozen=True, gc=False):
+    """A container. CPU in thousandths."""
+
+    name: str
+    role: str
+    request_milli: int | None
+    limit_milli: int | None
+
+
+class Form(Struct, frozen=True, gc=False):
+    """What is the same in all pods that are alike."""
+
+    containers: tuple[Named, ...]
+    whens: tuple[tuple[str, ...], ...]
+    """What each case assumes: of the pod, then of each container."""
+    fixed: tuple[tuple[Fixed, ...], ...]
+    """Likewise: before and after in each case."""
+
+
+class Figures:
+    """A pod: its form, and what is its own."""
+
+    __slots__ = (
+        "confidence",
+        "effects",
+        "form",
+        "handler",
+        "name",
+        "node",
+        "qos",
+        "rows",
+        "text",
+        "texts",
+        "values",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        node: str,
+        qos: str,
+        handler: str,
+        confidence: Confidence,
+        effects: tuple[Effect, ...],
+        form: Form,
+        values: list[float | None],
+    ) -> None:
+        self.name = name
+        self.node = node
+        self.qos = qos
+        self.handler = handler
+        self.confidence = confidence
+        self.effects = effects
+        self.form = form
+        self.values = values
+        """Share and share against the system: before and after in each case, of the pod and then of each container."""
+        self.texts = msgspec.json.encode(values).decode()[1:-1].split(",")
+        """The values as JSON has them."""
+        self.text: str | None = None
+        self.rows: list[list[str]] | None = None
+        """What formats share, made by the first that asks."""
+
+
+def fixed(shape: PodShape, version: CgroupVersion) -> tuple[Fixed, ...]:
+    """What a pod of this shape and its containers hold."""
+    unit = default_root_value(version)
+    pod = Fixed(version, shape.value, rounded(shape.value / unit), None, shape.quota_us)
+    containers = []
+    for (shares, weight, quota), part in zip(shape.containers, shape.part, strict=True):
+        value = None if shape.formula == "none" else shares if version == "v1" else weight
+        ratio = None if value is None else rounded(value / unit)
+        containers.append(Fixed(version, value, ratio, rounded(part) if shape.wants_cpu else None, quota))
+    return (pod, *containers)
+
+
+def of_audit(pod: PodAudit) -> Figures:
+    """The figures of a pod as an audit has it."""
+    all_cases = [pod.cases, *(container.cases for container in pod.containers)]
+    moments = [[each for case in cases for each in (case.before, case.after)] for cases in all_cases]
+    form = Form(
+        tuple(Named(each.name, each.role, each.request_milli, each.limit_milli) for each in pod.containers),
+        tuple(tuple(case.when for case in cases) for cases in all_cases),
+        tuple(
+            tuple(Fixed(each.version, each.value, each.nominal_ratio, each.in_pod, each.quota_us) for each in row)
+            for row in moments
+        ),
+    )
+    values = [value for row in moments for each in row for value in (each.share, each.against_system)]
+    return Figures(pod.name, pod.node, pod.qos, pod.handler, pod.confidence, pod.effects, form, values)
+
+
+def shares(moments: Sequence[tuple[float, float, tuple[float | None, ...]]]) -> list[float | None]:
+    """The values of a pod from its share, that of the system, and its containers' parts at each moment."""
+    known: dict[tuple[float, float, int], list[tuple[float | None, float | None]]] = {}
+    rows = []
+    for share, system, parts in moments:
+        own = share, system, id(parts)
+        row = known.get(own)
+        if row is None:
+            every = [share, *[None if part is None else share * part for part in parts]]
+            row = known[own] = [
+                (None, None) if each is None else (round(each, DIGITS), round(each / system, DIGITS)) for each in every
+            ]
+        rows.append(row)
+    return [value for of_cgroup in zip(*rows, strict=True) for pair in of_cgroup for value in pair]

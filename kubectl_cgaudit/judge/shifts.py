@@ -1,0 +1,66 @@
+"""What the migration does to the share of pods that pull alike on one node."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from kubectl_cgaudit.judge.audit import Effect
+from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.kinds import Pull
+from kubectl_cgaudit.judge.pods import by_share
+from kubectl_cgaudit.judge.rounding import DIGITS, relative
+from kubectl_cgaudit.judge.thresholds import Thresholds
+
+Shift = tuple[float, str, float, float]
+"""A change in one case: how much, the case, before, after."""
+
+
+class Shifts(Struct, frozen=True, gc=False):
+    """Over all cases. None where there is nothing to compare."""
+
+    exact: tuple[float | None, ...]
+    """The change against the system in each case."""
+    effects: tuple[frozenset[Effect], ...]
+    """What that comes to in each case."""
+    worst: Shift | None
+    """Against the system."""
+    best: Shift | None
+    share: Shift | None
+    """Of the node's CPU, where it changes most."""
+    sure: tuple[float, float, float] | None
+    """The loss against the system that holds in every case, and the share of the node before and after."""
+
+
+def shifts(comparison: Comparison, pulls: Sequence[Pull], systems: Sequence[float], thresholds: Thresholds) -> Shifts:
+    """Those of the pods of a node with these pulls. `systems` is the share of system.slice before and after in each case."""
+    exact: list[float | None] = []
+    effects = []
+    system: list[Shift] = []
+    shares: list[Shift] = []
+    for place, (case, (qos, was, will, competes)) in enumerate(zip(comparison.cases, pulls, strict=True)):
+        before = case.before.pods.fraction(qos, was) if competes else 0.0
+        after = case.after.pods.fraction(qos, will) if competes else 0.0
+        times_before, times_after = before / systems[2 * place], after / systems[2 * place + 1]
+        exact.append(relative(times_before, times_after))
+        shown = round(times_before, DIGITS), round(times_after, DIGITS)
+        change = relative(*shown)
+        effects.append(by_share(change, thresholds))
+        if change is not None:
+            system.append((round(change, DIGITS), case.when, *shown))
+        shown = round(before, DIGITS), round(after, DIGITS)
+        change = relative(*shown)
+        if change is not None:
+            shares.append((round(change, DIGITS), case.when, *shown))
+    return Shifts(
+        exact=tuple(exact),
+        effects=tuple(effects),
+        worst=min(system, default=None),
+        best=max(system, default=None),
+        share=min(shares, key=lambda each: (-abs(each[0]), each), default=None),
+        sure=_sure(max(system), shares) if system else None,
+    )
+
+
+def _sure(least: Shift, shares: Sequence[Shift]) -> tuple[float, float, float]:
+    share = next((each for each in shares if each[1] == least[1]), least)
+    return least[0], share[2], share[3]

@@ -1,0 +1,182 @@
+"""All there is to say of a cluster's pods, each made when it is asked for: all at once would fill the memory."""
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from typing import overload
+
+from kubectl_cgaudit.collect.model import Pod
+from kubectl_cgaudit.judge.audit import Confidence, Effect, PodAudit
+from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.confidence import of_handlers
+from kubectl_cgaudit.judge.figures import Figures, Form, Named, of_audit, shares
+from kubectl_cgaudit.judge.kinds import Kind, Kinds
+from kubectl_cgaudit.judge.pods import audited, by_share, effects
+from kubectl_cgaudit.judge.rounding import relative
+from kubectl_cgaudit.judge.thresholds import Thresholds
+
+_BITS = 32
+ByCase = tuple[frozenset[Effect], ...]
+
+
+class Source:
+    """The pods of all nodes, by the place of their node among the comparisons and their own on the node."""
+
+    def __init__(self, comparisons: Sequence[Comparison], kinds: Kinds, thresholds: Thresholds) -> None:
+        self.comparisons = comparisons
+        self._kinds = kinds
+        self._thresholds = thresholds
+        self._kind_of: dict[int, Callable[[int], Kind]] = {}
+        self._sure: dict[tuple[int, str], Confidence] = {}
+        self._effects: dict[tuple[ByCase, ByCase], tuple[Effect, ...]] = {}
+        self._systems: dict[int, tuple[float, ...]] = {}
+        self._names: dict[int, tuple[Named, ...]] = {}
+        self._same: dict[tuple[Named, ...], tuple[Named, ...]] = {}
+        self._forms: dict[tuple[int, int], Form] = {}
+
+    def kind(self, node: int, index: int) -> Kind:
+        """The kind of a pod."""
+        found = self._kind_of.get(node)
+        if found is None:
+            found = self._kind_of[node] = self._kinds.of(self.comparisons[node])
+        return found(index)
+
+    def confidence(self, node: int, used: str) -> Confidence:
+        """What the numbers of a node's pods with this handler rest on."""
+        known = self._sure.get((node, used))
+        if known is None:
+            known = self._sure[node, used] = of_handlers(self.comparisons[node].state, [used])
+        return known
+
+    def effects(self, of_kind: ByCase, of_share: ByCase) -> tuple[Effect, ...]:
+        """What holds of a pod, from what its kind and its share come to in each case."""
+        known = self._effects.get((of_kind, of_share))
+        if known is None:
+            both = [inside | share for inside, share in zip(of_kind, of_share, strict=True)]
+            known = self._effects[of_kind, of_share] = effects(both)
+        return known
+
+    def audited(self, node: int, index: int) -> PodAudit:
+        """The pod as the audit has it."""
+        return audited(self.comparisons[node], index, self._thresholds)
+
+    def name(self, node: int, index: int) -> str:
+        """The name of a pod."""
+        return self.comparisons[node].placed[index][0].name
+
+    def figures(self, node: int, index: int) -> Figures:
+        """The pod in rows of numbers: what `audited` says, for a fraction of the work."""
+        comparison = self.comparisons[node]
+        pod, used = comparison.placed[index]
+        outline = comparison.outlines[index]
+        kind = self.kind(node, index)
+        trees = [tree for case in comparison.cases for tree in (case.before.pods, case.after.pods)]
+        shapes = [tree.shapes[outline] for tree in trees]
+        values = shares(
+            [
+                (tree.share(shape), system, shape.part)
+                for tree, shape, system in zip(trees, shapes, self.systems(node), strict=True)
+            ]
+        )
+        of_share = [
+            by_share(relative(values[at + 1], values[at + 3]), self._thresholds) for at in range(0, 2 * len(trees), 4)
+        ]
+        return Figures(
+            pod.name,
+            comparison.node.name,
+            pod.qos,
+            used,
+            self.confidence(node, used),
+            self.effects(kind.effects, tuple(of_share)),
+            self._form(comparison, index, pod, kind),
+            values,
+        )
+
+    def systems(self, node: int) -> tuple[float, ...]:
+        """The share of system.slice before and after in each case."""
+        known = self._systems.get(node)
+        if known is None:
+            cases = self.comparisons[node].cases
+            known = tuple([tree.system_share for case in cases for tree in (case.before, case.after)])
+            self._systems[node] = known
+        return known
+
+    def _form(self, comparison: Comparison, index: int, pod: Pod, kind: Kind) -> Form:
+        names = self._names.get(id(pod.containers))
+        if names is None:
+            present = [each for each in pod.containers if each.presence != "gone"]
+            named = tuple(Named(each.name, each.role, each.request_milli, each.limit_milli) for each in present)
+            names = self._names[id(pod.containers)] = self._same.setdefault(named, named)
+        key = id(kind), id(names)
+        known = self._forms.get(key)
+        if known is None:
+            outline = comparison.outlines[index]
+            moments = [
+                self._kinds.fixed(tree.pods.shapes[outline], tree.setup.cgroup)
+                for case in comparison.cases
+                for tree in (case.before, case.after)
+            ]
+            whens = tuple(case.when for case in comparison.cases)
+            known = self._forms[key] = Form(names, (whens,) * (1 + len(names)), tuple(zip(*moments, strict=True)))
+        return known
+
+
+class Pods(Sequence[PodAudit]):
+    """The pods of a workload."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._places = array("Q")
+
+    def add(self, node: int, index: int) -> None:
+        """Take in a pod."""
+        self._places.append(node << _BITS | index)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> PodAudit: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[PodAudit]: ...
+    def __getitem__(self, index: int | slice) -> PodAudit | Sequence[PodAudit]:
+        if isinstance(index, slice):
+            return tuple(self[each] for each in range(*index.indices(len(self))))
+        return self._source.audited(*_where(self._places[index]))
+
+    def named(self, name: str) -> PodAudit | None:
+        """The pod of that name, without making the others."""
+        found = next((place for place in self._places if self._source.name(*_where(place)) == name), None)
+        return None if found is None else self._source.audited(*_where(found))
+
+    def figures(self) -> Iterator[Figures]:
+        """Those of each pod."""
+        return (self._source.figures(*_where(place)) for place in self._places)
+
+    def seen(self) -> Iterator[tuple[Kind, Pod, str]]:
+        """The kind of each pod, the pod as it was read, and its node."""
+        for place in self._places:
+            node, index = _where(place)
+            comparison = self._source.comparisons[node]
+            yield self._source.kind(node, index), comparison.placed[index][0], comparison.node.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+
+def _where(place: int) -> tuple[int, int]:
+    return place >> _BITS, place & ((1 << _BITS) - 1)
+
+
+def named(pods: Sequence[PodAudit], name: str) -> PodAudit | None:
+    """The pod of that name."""
+    if isinstance(pods, Pods):
+        return pods.named(name)
+    return next((pod for pod in pods if pod.name == name), None)
+
+
+def figures(pods: Sequence[PodAudit]) -> Iterator[Figures]:
+    """Those of pods just judged, or of an audit that was saved."""
+    return pods.figures() if isinstance(pods, Pods) else map(of_audit, pods)
