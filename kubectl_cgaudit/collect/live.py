@@ -217,14 +217,19 @@ def list_all(
                 assembly.forget(resource.kind, resource.namespace)
                 listed.count, listed.withheld = 0, 0
             listed.mixed = listed.mixed or page.mixed
-            for item in page.items:
-                assembly.add(resource.kind, item, _decode, f"{api.host} {resource.path}")
-            listed.count += len(page.items)
+            _take(page, resource.kind, assembly, f"{api.host} {resource.path}")
+            listed.count += page.count
             listed.withheld += page.withheld
             progress(resource.plural.lower(), listed.count, _total(listed.count, page))
     except RequestError as failure:
         listed.failure = failure
     return listed
+
+
+def _take(page: Page, kind: str, assembly: Assembly, source: str) -> None:
+    # A function of its own: the last object in a loop's variable would hold the page's bytes while the next one comes.
+    for item in page.items:
+        assembly.add(kind, item, _decode, source)
 
 
 def _total(count: int, page: Page) -> int | None:

@@ -104,7 +104,6 @@ class ContainerState(Struct, gc=False):
     """state of a container."""
 
     running: Running | None = None
-    waiting: dict[str, object] | None = None
     terminated: Terminated | None = None
 
 
@@ -119,11 +118,17 @@ class ContainerStatus(Struct, rename="camel", gc=False):
 
 
 class Condition(Struct, rename="camel", gc=False):
-    """status.conditions[]."""
+    """status.conditions[] of a Node."""
+
+    type: str = ""
+    last_transition_time: str | None = None
+
+
+class PodCondition(Struct, gc=False):
+    """status.conditions[] of a Pod."""
 
     type: str = ""
     status: str = ""
-    last_transition_time: str | None = None
 
 
 class PodStatus(Struct, rename="camel", gc=False):
@@ -132,7 +137,7 @@ class PodStatus(Struct, rename="camel", gc=False):
     phase: str | None = None
     qos_class: str | None = None
     resize: str | None = None
-    conditions: list[Condition] | None = None
+    conditions: list[PodCondition] | None = None
     resources: Resources | None = None
     allocated_resources: CpuAmount | None = None
     init_container_statuses: list[ContainerStatus] | None = None
