@@ -6,7 +6,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from kubectl_cgaudit.collect import kubelet, wire
+from kubectl_cgaudit.collect import kubelet, memory, wire
 from kubectl_cgaudit.collect.assemble import Assembly, pods_by_node, with_answers
 from kubectl_cgaudit.collect.failure import RequestError
 from kubectl_cgaudit.collect.kubeconfig import Connection as Connection
@@ -72,6 +72,7 @@ def read(
 
     Raises ClusterError when there is nothing to go on.
     """
+    memory.share()
     assembly = Assembly(selects, filter_text, measured=measured or kubelets is not None)
     with Api(connection) as api:
         if api.unverified:
@@ -81,6 +82,8 @@ def read(
         for resource in OPTIONAL:
             read_optional(api, resource, assembly, progress)
         cluster = assembly.cluster(api.source)
+        del assembly
+        memory.give_back()
         return cluster if kubelets is None else with_answers(cluster, _ask(api, cluster, kubelets, progress))
 
 
