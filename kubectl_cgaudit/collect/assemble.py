@@ -117,6 +117,21 @@ class Assembly:
         self._duplicates += key in table
         table.setdefault(key, value)
 
+    def aside(self) -> "Assembly":
+        """Another, for what comes at the same time."""
+        other = Assembly(self._selects, self._filter, measured=self._measured)
+        other._same = self._same
+        return other
+
+    def join(self, other: "Assembly") -> None:
+        """Take in the tables that came aside, after all that has come here."""
+        self._owners.update(other._owners)
+        self._runtime_classes = other._runtime_classes
+        self._cgroup_v1_warnings = other._cgroup_v1_warnings
+        self._ignored.update(other._ignored)
+        self._bad += other._bad
+        self.notes += other.notes
+
     def cluster(self, source: str) -> Cluster:
         """Everything read. Raises InputError that names the first bad object and counts the others."""
         if self._bad:

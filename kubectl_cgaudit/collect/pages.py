@@ -82,7 +82,7 @@ def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
     seen: set[str] = set()
     while True:
         path = first + (f"&continue={quote(token, safe='')}" if token else "")
-        page = api.fetch(path, partial(_understood, api, path, resource))
+        page = api.fetch(path, partial(_understood, api, path, resource), spare=bool(resource.instead))
         if isinstance(page, Answer):
             if page.status != _EXPIRED or not token or expired >= _RENEWALS:
                 raise api.refusal(path, page)
