@@ -8,7 +8,7 @@ import msgspec
 
 from kubectl_cgaudit.collect import files
 from kubectl_cgaudit.collect.assemble import Assembly
-from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.collect.model import Cluster, Pod
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.judge import scenario
 from kubectl_cgaudit.judge.audit import Audit, Finding
@@ -84,6 +84,11 @@ def audited(objects: Cluster, rules: str = "", to: str = "v2+runtime", *threshol
     return audit(objects, parsed, scenario.parse(to), parse_thresholds(thresholds), None)
 
 
+def other(pod: Pod, **fields: Any) -> Pod:
+    """The pod with other values of what it has in common with its replicas."""
+    return msgspec.structs.replace(pod, alike=msgspec.structs.replace(pod.alike, **fields))
+
+
 def recorded() -> Cluster:
     """The recorded cluster."""
     return files.read(RECORDED, lambda _namespace, _labels: True, "")
@@ -103,7 +108,7 @@ def recorded_blind() -> Cluster:
         )
         for each in found.nodes
     )
-    pods = tuple(msgspec.structs.replace(each, read_back_milli=None) for each in found.pods)
+    pods = tuple(other(each, read_back_milli=None) for each in found.pods)
     return msgspec.structs.replace(found, nodes=nodes, pods=pods)
 
 

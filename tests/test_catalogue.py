@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.collect import reduce, wire
 from kubectl_cgaudit.collect.model import Node, NodeKind
+from kubectl_cgaudit.collect.same import Same
 from kubectl_cgaudit.detect import catalogue
 from kubectl_cgaudit.detect.catalogue import Span, evidence, fitting
 from tests import support
@@ -28,7 +29,7 @@ AKS = "kubernetes.azure.com/node-image-version"
 
 @cache
 def plain() -> Node:
-    return reduce.node(msgspec.convert(support.node(), wire.Node))
+    return reduce.node(msgspec.convert(support.node(), wire.Node), Same())
 
 
 def node(

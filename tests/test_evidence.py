@@ -29,6 +29,7 @@ from tests.support import (
     golden_json,
     node,
     of_rule,
+    other,
     pod,
     recorded,
     recorded_audit,
@@ -561,7 +562,7 @@ def test_a_handler_that_is_no_runc_is_not_upgraded_to_quadratic(handler: str, sa
 
 def test_a_pod_in_resize_is_not_measured() -> None:
     objects = half_restarted()
-    pods = tuple(msgspec.structs.replace(each, resizing=each.name == "p3") for each in objects.pods)
+    pods = tuple(other(each, resizing=each.name == "p3") for each in objects.pods)
     state = settled(msgspec.structs.replace(objects, pods=pods))["n1"]
     assert {each.pod for each in state.leftovers} == {"p4"}
     assert {each.pod for each in verify(msgspec.structs.replace(objects, pods=pods), ()).differences} == {"p4"}
@@ -569,8 +570,8 @@ def test_a_pod_in_resize_is_not_measured() -> None:
 
 def test_a_pod_of_the_same_name_in_resize_hides_no_difference() -> None:
     objects = half_restarted()
-    twin = msgspec.structs.replace(next(p for p in objects.pods if p.name == "p3"), namespace="other", resizing=True)
-    moved = msgspec.structs.replace(twin, uid="twin", containers=())
+    twin = other(next(p for p in objects.pods if p.name == "p3"), namespace="other", resizing=True, containers=())
+    moved = msgspec.structs.replace(twin, uid="twin")
     result = verify(msgspec.structs.replace(objects, pods=(*objects.pods, moved)), ())
     assert {"p3", "p4"} <= {each.pod for each in result.differences}
 

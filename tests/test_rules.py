@@ -3,11 +3,24 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups.weights import milli_to_shares, quadratic
 from kubectl_cgaudit.judge.rules.inside import request_for
 from kubectl_cgaudit.text import percent
-from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, of_rule, pod, recorded_audit
+from tests.support import (
+    V1,
+    V2_LINEAR,
+    V2_QUADRATIC,
+    audited,
+    cluster,
+    container,
+    node,
+    of_rule,
+    other,
+    pod,
+    recorded_audit,
+)
 
 ONE = pod("p", container("app", "1"))
 V1_NEW = "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.3.6}}"
@@ -335,13 +348,5 @@ def test_302_a_limit_that_is_not_what_the_spec_says(limit: str, rules: str, to: 
 
 def test_pods_outside_the_selection_have_no_findings() -> None:
     objects = cluster(node(), ONE)
-    hidden = type(objects)(
-        **{
-            **{name: getattr(objects, name) for name in objects.__struct_fields__},
-            "pods": tuple(
-                type(each)(**{**{n: getattr(each, n) for n in each.__struct_fields__}, "selected": False})
-                for each in objects.pods
-            ),
-        }
-    )
+    hidden = replace(objects, pods=tuple(other(each, selected=False) for each in objects.pods))
     assert {finding.subject.kind for finding in audited(hidden, V1, "v2").findings} == {"node"}

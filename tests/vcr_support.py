@@ -12,6 +12,7 @@ from unittest import mock
 
 import vcr
 import yaml
+from urllib3 import HTTPSConnectionPool
 
 from kubectl_cgaudit.collect import transport
 
@@ -64,7 +65,18 @@ def replay(cassette: Path | str) -> Iterator[Any]:
     """Answer from a cassette (a name in cassettes/, or a path); anything not recorded is an error."""
     path = CASSETTES / f"{cassette}.yaml" if isinstance(cassette, str) else cassette
     recorder = vcr.VCR(record_mode="none", match_on=["method", "uri"])
-    with mock.patch.object(transport, "connect_seconds", return_value=4.0), recorder.use_cassette(str(path)) as played:
+    # While one connection is made the recorder is off for all threads, and a second one would be real.
+    one, connect = threading.Lock(), HTTPSConnectionPool._new_conn
+
+    def alone(pool: HTTPSConnectionPool) -> Any:
+        with one:
+            return connect(pool)
+
+    with (
+        mock.patch.object(transport, "connect_seconds", return_value=4.0),
+        mock.patch.object(HTTPSConnectionPool, "_new_conn", alone),
+        recorder.use_cassette(str(path)) as played,
+    ):
         yield played
 
 

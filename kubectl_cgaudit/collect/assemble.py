@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -10,8 +10,10 @@ from msgspec import Struct
 from kubectl_cgaudit.collect import reduce, wire
 from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers, Node, Owner, Pod, Reading
 from kubectl_cgaudit.collect.reduce import Selects
+from kubectl_cgaudit.collect.same import Same
 from kubectl_cgaudit.errors import InputError
 
+T = TypeVar("T")
 Decode = Callable[[Any, type[Any]], Any]
 _AT = re.compile(r" - at `\$\.?(.*)`$")
 
@@ -30,10 +32,10 @@ class Assembly:
         """`measured` keeps what only a kubelet's answers are compared with: uids, container ids and their times."""
         self._selects = selects
         self._measured = measured
-        self._same: dict[Any, Any] = {}
+        self._same = Same()
         self._filter = filter_text
         self._nodes: dict[str, Node] = {}
-        self._pods: dict[tuple[str, str], Pod] = {}
+        self._pods: dict[str, dict[str, Pod]] = {}
         self._owners: dict[str, dict[tuple[str, str], Owner | None]] = {}
         self._runtime_classes: dict[str, str] | None = None
         self._cgroup_v1_warnings: dict[str, str] | None = None
@@ -42,11 +44,6 @@ class Assembly:
         self._bad: list[str] = []
         self.gaps: list[Gap] = []
         self.notes: list[str] = []
-
-    @property
-    def pods_read(self) -> int:
-        """Pods so far."""
-        return len(self._pods)
 
     @property
     def has_nodes(self) -> bool:
@@ -67,7 +64,8 @@ class Assembly:
         if kind == "Node":
             self._nodes.clear()
         elif kind == "Pod":
-            self._pods = {key: pod for key, pod in self._pods.items() if namespace not in (None, key[0])}
+            for name in [*self._pods] if namespace is None else [namespace]:
+                self._pods.pop(name, None)
         elif kind == "RuntimeClass":
             self._runtime_classes = None
         elif kind == "Event":
@@ -79,16 +77,17 @@ class Assembly:
         """Decode one object of `kind` and keep what matters of it."""
         try:
             if kind == "Node":
-                node = reduce.node(decode(raw, wire.Node))
+                node = reduce.node(decode(raw, wire.Node), self._same)
                 self._named(kind, node.name)
                 self._once(self._nodes, node.name, node)
             elif kind == "Pod":
-                pod = self._shared(reduce.pod(decode(raw, wire.Pod), self._selects, measured=self._measured))
+                pod = reduce.pod(decode(raw, wire.Pod), self._selects, self._same, measured=self._measured)
                 self._named(kind, pod.name)
-                self._once(self._pods, (pod.namespace, pod.name), pod)
+                self._once(self._pods.setdefault(pod.namespace, {}), pod.name, pod)
             elif kind in ("ReplicaSet", "Job"):
                 self.expect(kind)
-                self._owners[kind].update(reduce.owners([decode(raw, wire.Owned)]))
+                key, owner = reduce.owner(decode(raw, wire.Owned), self._same)
+                self._owners[kind][key] = owner
             elif kind == "RuntimeClass":
                 self.expect(kind)
                 runtime_class = decode(raw, wire.RuntimeClass)
@@ -100,19 +99,6 @@ class Assembly:
                 self._ignored[kind] = self._ignored.get(kind, 0) + 1
         except (InputError, *wire.UNDECODABLE) as error:
             self._bad.append(f"{source}: {kind} {_name(raw, decode)}: {_in_words(error)}")
-
-    def _shared(self, pod: Pod) -> Pod:
-        """The pod with what it has in common with others held once: replicas differ in little but their names."""
-        same = self._same.setdefault
-        return msgspec.structs.replace(
-            pod,
-            namespace=same(pod.namespace, pod.namespace),
-            node=same(pod.node, pod.node),
-            runtime_class=same(pod.runtime_class, pod.runtime_class),
-            controller=same(pod.controller, pod.controller),
-            template_hash=same(pod.template_hash, pod.template_hash),
-            containers=same(pod.containers, pod.containers),
-        )
 
     def _add_event(self, event: wire.Event) -> None:
         self.expect("Event")
@@ -127,9 +113,24 @@ class Assembly:
         if not name:
             raise InputError(f"a {kind} without metadata.name")
 
-    def _once(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+    def _once(self, table: dict[str, T], key: str, value: T) -> None:
         self._duplicates += key in table
         table.setdefault(key, value)
+
+    def aside(self) -> "Assembly":
+        """Another, for what comes at the same time."""
+        other = Assembly(self._selects, self._filter, measured=self._measured)
+        other._same = self._same
+        return other
+
+    def join(self, other: "Assembly") -> None:
+        """Take in the tables that came aside, after all that has come here."""
+        self._owners.update(other._owners)
+        self._runtime_classes = other._runtime_classes
+        self._cgroup_v1_warnings = other._cgroup_v1_warnings
+        self._ignored.update(other._ignored)
+        self._bad += other._bad
+        self.notes += other.notes
 
     def cluster(self, source: str) -> Cluster:
         """Everything read. Raises InputError that names the first bad object and counts the others."""
@@ -138,8 +139,8 @@ class Assembly:
             more = f" (and {others} more object{'s' if others > 1 else ''} like it)" if others else ""
             raise InputError(f"{self._bad[0]}{more}; correct the input or save it again with kubectl")
         return Cluster(
-            nodes=tuple(sorted(self._nodes.values(), key=lambda node: node.name)),
-            pods=tuple(sorted(self._pods.values(), key=lambda pod: (pod.namespace, pod.name))),
+            nodes=tuple(self._nodes[name] for name in sorted(self._nodes)),
+            pods=tuple(self._pods[space][name] for space in sorted(self._pods) for name in sorted(self._pods[space])),
             replicasets=self._owners.get("ReplicaSet"),
             jobs=self._owners.get("Job"),
             runtime_classes=self._runtime_classes,

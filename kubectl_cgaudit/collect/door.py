@@ -1,5 +1,6 @@
 """One request to a server that several threads may ask at the same time."""
 
+import io
 import time
 from typing import Any
 
@@ -70,15 +71,14 @@ class Door(Struct, frozen=True):
     def _body(self, response: Any, ends: float) -> bytes:
         # read1 returns what is there, so that a trickle cannot hold it; urllib3 1.26 has none.
         read = getattr(response, "read1", response.read)
-        body = bytearray()
+        body = io.BytesIO()
         while part := read(_PART):
-            body += part
-            if len(body) > self.limit:
+            if body.write(part) and body.tell() > self.limit:
                 why = f"larger than {self.limit >> 20} MiB"
                 raise RequestError(f"{self.shown} cannot be asked: the answer is {why}; {CHECK}", why)
             if time.monotonic() > ends:
                 raise no_answer(TimeoutError(), self.shown, self.seconds)
-        return bytes(body)
+        return body.getvalue()
 
 
 def _unconnected() -> tuple[type[Exception], ...]:

@@ -1,12 +1,14 @@
 """Read a running cluster through its API server, page by page."""
 
+import threading
+from queue import SimpleQueue
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
 
-from kubectl_cgaudit.collect import kubelet, wire
+from kubectl_cgaudit.collect import kubelet, memory, wire
 from kubectl_cgaudit.collect.assemble import Assembly, pods_by_node, with_answers
 from kubectl_cgaudit.collect.failure import RequestError
 from kubectl_cgaudit.collect.kubeconfig import Connection as Connection
@@ -72,16 +74,50 @@ def read(
 
     Raises ClusterError when there is nothing to go on.
     """
+    memory.share()
     assembly = Assembly(selects, filter_text, measured=measured or kubelets is not None)
     with Api(connection) as api:
         if api.unverified:
             assembly.notes.append("TLS verification is off, as the kubeconfig says")
         read_nodes(api, assembly, progress)
+        beside = _Beside(api, assembly)
         read_pods(api, namespace, assembly, progress)
-        for resource in OPTIONAL:
-            read_optional(api, resource, assembly, progress)
+        beside.finish(progress)
         cluster = assembly.cluster(api.source)
+        del assembly, beside
+        memory.give_back()
         return cluster if kubelets is None else with_answers(cluster, _ask(api, cluster, kubelets, progress))
+
+
+class _Beside:
+    """The lists an audit can do without, read by a second request at a time while the pods come."""
+
+    def __init__(self, api: Api, assembly: Assembly) -> None:
+        self._whole = assembly
+        # What goes wrong is told in the same order, whichever list is faster.
+        self._own = assembly.aside()
+        self._told: SimpleQueue[tuple[str, int, int | None] | None] = SimpleQueue()
+        self._error: BaseException | None = None
+        threading.Thread(target=self._read, args=(api,), daemon=True, name="lists beside the pods").start()
+
+    def _read(self, api: Api) -> None:
+        try:
+            for resource in OPTIONAL:
+                read_optional(api, resource, self._own, self._tell)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the caller has to see it
+            self._error = error
+        self._told.put(None)
+
+    def _tell(self, what: str, done: int, total: int | None) -> None:
+        self._told.put((what, done, total))
+
+    def finish(self, progress: Progress) -> None:
+        """Wait for the end, and say how far they are: until now that was said of the pods."""
+        while told := self._told.get():
+            progress(*told)
+        if self._error is not None:
+            raise self._error
+        self._whole.join(self._own)
 
 
 def _ask(api: Api, cluster: Cluster, kubelets: Kubelets, progress: Progress) -> dict[str, KubeletAnswers]:
@@ -217,14 +253,19 @@ def list_all(
                 assembly.forget(resource.kind, resource.namespace)
                 listed.count, listed.withheld = 0, 0
             listed.mixed = listed.mixed or page.mixed
-            for item in page.items:
-                assembly.add(resource.kind, item, _decode, f"{api.host} {resource.path}")
-            listed.count += len(page.items)
+            _take(page, resource.kind, assembly, f"{api.host} {resource.path}")
+            listed.count += page.count
             listed.withheld += page.withheld
             progress(resource.plural.lower(), listed.count, _total(listed.count, page))
     except RequestError as failure:
         listed.failure = failure
     return listed
+
+
+def _take(page: Page, kind: str, assembly: Assembly, source: str) -> None:
+    # A function of its own: the last object in a loop's variable would hold the page's bytes while the next one comes.
+    for item in page.items:
+        assembly.add(kind, item, _decode, source)
 
 
 def _total(count: int, page: Page) -> int | None:

@@ -35,19 +35,13 @@ class Owner(Struct, frozen=True, order=True, gc=False):
     name: str
 
 
-class Pod(Struct, frozen=True, gc=False):
-    """A pod. CPU in thousandths; `request_milli` and `limit_milli` are the pod-level resources."""
+class Alike(Struct, frozen=True, gc=False):
+    """What the replicas of a workload have in common, held once for all of them. CPU in thousandths."""
 
     namespace: str
-    name: str
-    uid: str
-    """The uid in the pod's cgroup path: for a static pod the one its kubelet gave it."""
-    node: str | None
     qos: Qos
     finished: bool
-    """Succeeded or Failed: the kubelet has removed its cgroups, and its request no longer counts."""
     selected: bool
-    """Whether the user asked about this pod; the others are read because they are its siblings."""
     runtime_class: str | None
     overhead_milli: int
     request_milli: int | None
@@ -56,11 +50,88 @@ class Pod(Struct, frozen=True, gc=False):
     controller: Owner | None
     template_hash: str | None
     read_back_milli: int | None
-    """status.resources.requests.cpu: kubelets from 1.36 on read it back from the pod's cgroup."""
     allocated_milli: int | None
-    """status.allocatedResources.cpu; None while the pod is being resized."""
     resizing: bool
-    """Its requests and its cgroups may differ for a while."""
+
+
+class Pod(Struct, frozen=True, gc=False):
+    """A pod. CPU in thousandths; `request_milli` and `limit_milli` are the pod-level resources."""
+
+    name: str
+    uid: str
+    """The uid in the pod's cgroup path: for a static pod the one its kubelet gave it."""
+    node: str | None
+    alike: Alike
+
+    @property
+    def namespace(self) -> str:
+        """metadata.namespace."""
+        return self.alike.namespace
+
+    @property
+    def qos(self) -> Qos:
+        """status.qosClass."""
+        return self.alike.qos
+
+    @property
+    def finished(self) -> bool:
+        """Succeeded or Failed: the kubelet has removed its cgroups, and its request no longer counts."""
+        return self.alike.finished
+
+    @property
+    def selected(self) -> bool:
+        """Whether the user asked about this pod; the others are read because they are its siblings."""
+        return self.alike.selected
+
+    @property
+    def runtime_class(self) -> str | None:
+        """spec.runtimeClassName."""
+        return self.alike.runtime_class
+
+    @property
+    def overhead_milli(self) -> int:
+        """spec.overhead."""
+        return self.alike.overhead_milli
+
+    @property
+    def request_milli(self) -> int | None:
+        """spec.resources.requests."""
+        return self.alike.request_milli
+
+    @property
+    def limit_milli(self) -> int | None:
+        """spec.resources.limits."""
+        return self.alike.limit_milli
+
+    @property
+    def containers(self) -> tuple[Container, ...]:
+        """Its containers of all roles."""
+        return self.alike.containers
+
+    @property
+    def controller(self) -> Owner | None:
+        """The object that controls it."""
+        return self.alike.controller
+
+    @property
+    def template_hash(self) -> str | None:
+        """The label pod-template-hash."""
+        return self.alike.template_hash
+
+    @property
+    def read_back_milli(self) -> int | None:
+        """status.resources.requests.cpu: kubelets from 1.36 on read it back from the pod's cgroup."""
+        return self.alike.read_back_milli
+
+    @property
+    def allocated_milli(self) -> int | None:
+        """status.allocatedResources.cpu; None while the pod is being resized."""
+        return self.alike.allocated_milli
+
+    @property
+    def resizing(self) -> bool:
+        """Its requests and its cgroups may differ for a while."""
+        return self.alike.resizing
 
 
 class Handler(Struct, frozen=True):

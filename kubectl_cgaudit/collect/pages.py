@@ -1,9 +1,9 @@
 """Follow a list page by page: the next page is fetched while the caller works on the one before."""
 
-import queue
 import threading
 from collections.abc import Iterator
 from functools import partial
+from queue import SimpleQueue
 from urllib.parse import quote
 
 import msgspec
@@ -15,8 +15,6 @@ from kubectl_cgaudit.collect.failure import RequestError
 from kubectl_cgaudit.collect.transport import Api
 
 PAGE_SIZE = 500
-_AHEAD = 1
-_POLL_SECONDS = 0.2
 _OK, _EXPIRED = 200, 410
 _RENEWALS = 3
 
@@ -39,7 +37,9 @@ class Resource(Struct, frozen=True):
 class Page(Struct, frozen=True):
     """A page of a list. Its objects are not decoded yet."""
 
-    items: tuple[msgspec.Raw, ...]
+    items: Iterator[msgspec.Raw]
+    """To be taken once: each holds the bytes of the whole page."""
+    count: int
     left: int | None
     """How many come after it, where the server says; 0 on the last page."""
     again: bool
@@ -52,35 +52,27 @@ class Page(Struct, frozen=True):
 
 def pages(api: Api, resource: Resource, size: int = PAGE_SIZE) -> Iterator[Page]:
     """The pages of a list. Raises RequestError where it breaks off, and ClusterError when the credentials are refused."""
-    ready: queue.Queue[Page | BaseException | None] = queue.Queue(_AHEAD)
-    left = threading.Event()
-
-    def hand_over(event: Page | BaseException | None) -> bool:
-        while not left.is_set():
-            try:
-                ready.put(event, timeout=_POLL_SECONDS)
-                return True
-            except queue.Full:  # noqa: PERF203 - the caller may have left meanwhile
-                continue
-        return False
+    wanted: SimpleQueue[bool] = SimpleQueue()
+    ready: SimpleQueue[Page | BaseException | None] = SimpleQueue()
 
     def fetch() -> None:
-        try:
-            for page in _follow(api, resource, size):
-                if not hand_over(page):
-                    return
-            hand_over(None)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the caller has to see it
-            hand_over(error)
+        following = _follow(api, resource, size)
+        while wanted.get():
+            try:
+                ready.put(next(following, None))
+            except BaseException as error:  # noqa: BLE001, PERF203 - whatever it is, the caller has to see it
+                ready.put(error)
 
     threading.Thread(target=fetch, daemon=True, name=f"list {resource.plural}").start()
+    wanted.put(True)
     try:
-        while (event := ready.get()) is not None:
-            if isinstance(event, BaseException):
-                raise event
-            yield event
+        while (page := ready.get()) is not None:
+            if isinstance(page, BaseException):
+                raise page
+            wanted.put(True)
+            yield page
     finally:
-        left.set()
+        wanted.put(False)
 
 
 def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
@@ -90,7 +82,7 @@ def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
     seen: set[str] = set()
     while True:
         path = first + (f"&continue={quote(token, safe='')}" if token else "")
-        page = api.fetch(path, partial(_understood, api, path, resource))
+        page = api.fetch(path, partial(_understood, api, path, resource), spare=bool(resource.instead))
         if isinstance(page, Answer):
             if page.status != _EXPIRED or not token or expired >= _RENEWALS:
                 raise api.refusal(path, page)
@@ -103,10 +95,11 @@ def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
             continue
         metadata = page.metadata or wire.ListMetadata()
         left = metadata.remaining_item_count if metadata.continue_ else 0
-        items = tuple(page.items or ())
+        items, count = iter(page.items or ()), len(page.items or ())
+        del page  # The caller alone decides how long its bytes stay.
         # At one moment the server's counts are exact, so what is short of them was filtered out or lost.
-        withheld = 0 if announced is None or left is None else max(announced - len(items) - left, 0)
-        yield Page(items, left, again, mixed, withheld)
+        withheld = 0 if announced is None or left is None else max(announced - count - left, 0)
+        yield Page(items, count, left, again, mixed, withheld)
         again, announced = False, left
         if not metadata.continue_:
             return

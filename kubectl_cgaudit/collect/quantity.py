@@ -2,6 +2,7 @@
 
 import re
 from decimal import ROUND_CEILING, Context, Decimal
+from functools import lru_cache
 
 from kubectl_cgaudit.errors import InputError
 
@@ -17,6 +18,7 @@ _SUFFIX = {
 }
 
 
+@lru_cache(maxsize=4096)
 def milli(text: str | int | float) -> int:
     """A CPU quantity in thousandths of a CPU, rounded up as `Quantity.MilliValue` does.
 

@@ -1,10 +1,11 @@
 """From an API object to the few numbers that are kept of it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
 from kubectl_cgaudit.collect import wire
-from kubectl_cgaudit.collect.model import Container, Handler, Node, NodeKind, Owner, Pod, Presence, Qos, Role
+from kubectl_cgaudit.collect.model import Alike, Container, Handler, Node, NodeKind, Owner, Pod, Presence, Qos, Role
 from kubectl_cgaudit.collect.quantity import milli
+from kubectl_cgaudit.collect.same import Same
 from kubectl_cgaudit.errors import InputError
 
 Selects = Callable[[str, dict[str, str]], bool]
@@ -15,9 +16,10 @@ _KUBELET_PORT = 10250
 _CGROUP_ROOT = "/sys/fs/cgroup"
 _RESIZES = {"PodResizePending", "PodResizeInProgress"}
 _TYPE_LABELS = ("type", "liqo.io/type")
+_NO_SPEC, _NO_STATUS, _UNSAID = wire.PodSpec(), wire.PodStatus(), wire.Resources()
 
 
-def node(raw: wire.Node) -> Node:
+def node(raw: wire.Node, same: Same) -> Node:
     """Reduce a Node. Raises InputError when its CPU is no quantity."""
     status = raw.status or wire.NodeStatus()
     info = status.node_info or wire.NodeInfo()
@@ -25,18 +27,20 @@ def node(raw: wire.Node) -> Node:
     capacity = _amount(status.capacity, "status.capacity.cpu")
     allocatable = _amount(status.allocatable, "status.allocatable.cpu")
     return Node(
-        name=raw.metadata.name,
+        name=same(raw.metadata.name),
         kind=_node_kind(info, labels, allocatable if allocatable is not None else capacity),
-        labels=labels,
+        labels={same(label): same(value) for label, value in labels.items()},
         capacity_milli=capacity or allocatable or 0,
         allocatable_milli=allocatable if allocatable is not None else capacity or 0,
-        kubelet_version=info.kubelet_version,
-        runtime_version=info.container_runtime_version,
-        os_image=info.os_image,
-        kernel=info.kernel_version,
-        handlers=tuple(
-            Handler(handler.name, handler.features.user_namespaces if handler.features else None)
-            for handler in status.runtime_handlers or ()
+        kubelet_version=same(info.kubelet_version),
+        runtime_version=same(info.container_runtime_version),
+        os_image=same(info.os_image),
+        kernel=same(info.kernel_version),
+        handlers=same(
+            tuple(
+                Handler(handler.name, handler.features.user_namespaces if handler.features else None)
+                for handler in status.runtime_handlers or ()
+            )
         ),
         address=_address(status),
         kubelet_port=_kubelet_port(status),
@@ -62,39 +66,38 @@ def _node_kind(info: wire.NodeInfo, labels: dict[str, str], cpu: int | None) -> 
     return "unusable" if cpu is None else "linux"
 
 
-def pod(raw: wire.Pod, selects: Selects, *, measured: bool = True) -> Pod:
+def pod(raw: wire.Pod, selects: Selects, same: Same, *, measured: bool = True) -> Pod:
     """Reduce a Pod; `measured` keeps what only a kubelet's answers are compared with.
 
     Raises InputError when one of its CPU amounts is no quantity.
     """
-    meta, spec, status = raw.metadata, raw.spec or wire.PodSpec(), raw.status or wire.PodStatus()
+    meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
     labels = meta.labels or {}
     namespace = meta.namespace or "default"
-    pod_level = spec.resources or wire.Resources()
-    containers = tuple(_containers(spec, status, measured=measured))
+    containers = same(_containers(spec, status, same, measured=measured))
+    pod_level, actual = spec.resources or _UNSAID, status.resources or _UNSAID
     request = _amount(pod_level.requests, "spec.resources.requests.cpu")
     limit = _amount(pod_level.limits, "spec.resources.limits.cpu")
     mark = meta.annotations.mirror if meta.annotations else None
     resizing = _is_resizing(status)
-    return Pod(
-        namespace=namespace,
-        name=meta.name,
-        uid=(mark or meta.uid or "") if measured else "",
-        node=spec.node_name or None,
+    alike = Alike(
+        namespace=same(namespace),
         qos=_QOS.get(status.qos_class or "") or _computed_qos(containers, request, limit),
         finished=status.phase in _FINISHED,
         selected=selects(namespace, labels),
-        runtime_class=spec.runtime_class_name or None,
+        runtime_class=same(spec.runtime_class_name or None),
         overhead_milli=_amount(spec.overhead, "spec.overhead.cpu") or 0,
         request_milli=request,
         limit_milli=limit,
         containers=containers,
-        controller=controller(meta),
-        template_hash=labels.get("pod-template-hash"),
-        read_back_milli=_amount((status.resources or wire.Resources()).requests, "status.resources.requests.cpu"),
+        controller=controller(meta, same),
+        template_hash=same(labels.get("pod-template-hash")),
+        read_back_milli=_amount(actual.requests, "status.resources.requests.cpu"),
         allocated_milli=None if resizing else _amount(status.allocated_resources, "status.allocatedResources.cpu"),
         resizing=resizing,
     )
+    uid = (mark or meta.uid or "") if measured else ""
+    return Pod(name=meta.name, uid=uid, node=same(spec.node_name or None), alike=same(alike))
 
 
 def _is_resizing(status: wire.PodStatus) -> bool:
@@ -103,11 +106,11 @@ def _is_resizing(status: wire.PodStatus) -> bool:
     )
 
 
-def controller(meta: wire.Metadata) -> Owner | None:
+def controller(meta: wire.Metadata, same: Same) -> Owner | None:
     """The object that controls this one."""
     for reference in meta.owner_references or ():
         if reference.controller:
-            return Owner(reference.kind, reference.name)
+            return same(Owner(same(reference.kind), same(reference.name)))
     return None
 
 
@@ -120,20 +123,23 @@ def _computed_qos(containers: tuple[Container, ...], request: int | None, limit:
     return "Guaranteed" if all(most and least in (None, most) for least, most in pairs) else "Burstable"
 
 
-def _containers(spec: wire.PodSpec, status: wire.PodStatus, *, measured: bool) -> Iterator[Container]:
+def _containers(spec: wire.PodSpec, status: wire.PodStatus, same: Same, *, measured: bool) -> tuple[Container, ...]:
     groups: tuple[tuple[Role, list[wire.ContainerSpec] | None, list[wire.ContainerStatus] | None], ...] = (
         ("init", spec.init_containers, status.init_container_statuses),
         ("app", spec.containers, status.container_statuses),
         ("ephemeral", spec.ephemeral_containers, status.ephemeral_container_statuses),
     )
-    views = {volume.name for volume in spec.volumes or () if volume.host_path and _shows_cgroups(volume.host_path.path)}
+    views = [volume.name for volume in spec.volumes or () if volume.host_path and _shows_cgroups(volume.host_path.path)]
+    restarts = spec.restart_policy or "Always"
+    found = []
     for group, specs, statuses in groups:
-        by_name = {entry.name: entry for entry in statuses or ()}
+        by_name = {entry.name: entry for entry in statuses or ()} if specs else {}
         for container in specs or ():
             role: Role = "sidecar" if group == "init" and container.restart_policy == "Always" else group
-            sees = any(mount.name in views for mount in container.volume_mounts or ())
+            sees = bool(views) and any(mount.name in views for mount in container.volume_mounts or ())
             own = by_name.get(container.name)
-            yield _container(container, role, own, spec.restart_policy or "Always", sees=sees, measured=measured)
+            found.append(_container(container, role, own, restarts, same, sees=sees, measured=measured))
+    return tuple(found)
 
 
 def _shows_cgroups(host_path: str) -> bool:
@@ -147,39 +153,37 @@ def _container(
     role: Role,
     status: wire.ContainerStatus | None,
     restarts: str,
+    same: Same,
     *,
     sees: bool,
     measured: bool,
 ) -> Container:
-    resources = spec.resources or wire.Resources()
-    where = f"of container {spec.name}"
-    request = _amount(resources.requests, f"requests.cpu {where}")
-    limit = _amount(resources.limits, f"limits.cpu {where}")
+    resources = spec.resources or _UNSAID
+    request = _amount(resources.requests, "requests.cpu of container ", spec.name)
+    limit = _amount(resources.limits, "limits.cpu of container ", spec.name)
     if status and status.allocated_resources and request is not None:
-        allocated = _amount(status.allocated_resources, f"allocatedResources.cpu {where}")
+        allocated = _amount(status.allocated_resources, "allocatedResources.cpu of container ", spec.name)
         if allocated is not None and allocated != request:
             # A resize is pending: the cgroups still carry what the kubelet has allocated.
             request = allocated
-            actual = status.resources or wire.Resources()
-            limit = _amount(actual.limits, f"status.resources.limits.cpu {where}")
-    presence = _presence(role, status, restarts)
+            actual = status.resources or _UNSAID
+            limit = _amount(actual.limits, "status.resources.limits.cpu of container ", spec.name)
+    state = status.state if status else None
+    presence = _presence(role, state, restarts)
     return Container(
-        name=spec.name,
+        name=same(spec.name),
         role=role,
         request_milli=request,
         limit_milli=limit,
         presence=presence,
         runtime_id=status.container_id or None if measured and status and presence == "running" else None,
-        image=spec.image or "",
+        image=same(spec.image or ""),
         sees_cgroups=sees,
-        started=status.state.running.started_at
-        if measured and status and status.state and status.state.running
-        else None,
+        started=state.running.started_at if measured and state and state.running else None,
     )
 
 
-def _presence(role: Role, status: wire.ContainerStatus | None, restarts: str) -> Presence:
-    state = status.state if status else None
+def _presence(role: Role, state: wire.ContainerState | None, restarts: str) -> Presence:
     if state and state.running is not None:
         return "running"
     if role in ("init", "ephemeral"):
@@ -194,13 +198,13 @@ def _presence(role: Role, status: wire.ContainerStatus | None, restarts: str) ->
     return "expected"
 
 
-def _amount(amounts: wire.CpuAmount | None, field: str) -> int | None:
+def _amount(amounts: wire.CpuAmount | None, field: str, whose: str = "") -> int | None:
     if amounts is None or amounts.cpu is None:
         return None
     try:
         return milli(amounts.cpu)
     except InputError as error:
-        raise InputError(f"{field}: {error}") from None
+        raise InputError(f"{field}{whose}: {error}") from None
 
 
 def warned_of_v1(event: wire.Event) -> tuple[str, str] | None:
@@ -211,6 +215,7 @@ def warned_of_v1(event: wire.Event) -> tuple[str, str] | None:
     return about.name, event.last_timestamp or event.event_time or ""
 
 
-def owners(items: Iterable[wire.Owned]) -> dict[tuple[str, str], Owner | None]:
-    """The controller of each object, by namespace and name."""
-    return {(item.metadata.namespace or "default", item.metadata.name): controller(item.metadata) for item in items}
+def owner(raw: wire.Owned, same: Same) -> tuple[tuple[str, str], Owner | None]:
+    """Namespace and name of an object, and what controls it."""
+    meta = raw.metadata
+    return (same(meta.namespace or "default"), same(meta.name)), controller(meta, same)

@@ -1,6 +1,6 @@
 """A saved cluster: the reduced model as versioned JSON, for an audit later, elsewhere or again.
 
-The fields of the parts are those of `collect/model.py`. Within a major version fields are only added.
+The fields of the parts are those of `collect/model.py`, a pod's in one object. Within a major version fields are only added.
 """
 
 import gzip
@@ -16,8 +16,9 @@ from msgspec.structs import asdict, replace
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.collect.input import name_of
-from kubectl_cgaudit.collect.model import Cluster, Container, KubeletAnswers, Node, Owner, Pod, Reading
+from kubectl_cgaudit.collect.model import Alike, Cluster, Container, KubeletAnswers, Node, Owner, Pod, Qos, Reading
 from kubectl_cgaudit.collect.reduce import Selects
+from kubectl_cgaudit.collect.same import Same
 from kubectl_cgaudit.errors import InputError, UsageError
 
 SCHEMA_VERSION = "1.0"
@@ -34,11 +35,33 @@ class _Owned(Struct, frozen=True):
     controller: Owner | None
 
 
+class _Pod(Struct, frozen=True, gc=False):
+    """A pod and what it has in common with others, in one object."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str | None
+    qos: Qos
+    finished: bool
+    selected: bool
+    runtime_class: str | None
+    overhead_milli: int
+    request_milli: int | None
+    limit_milli: int | None
+    containers: tuple[Container, ...]
+    controller: Owner | None
+    template_hash: str | None
+    read_back_milli: int | None
+    allocated_milli: int | None
+    resizing: bool
+
+
 class _Saved(Struct, frozen=True):
     """A Cluster whose tables have names that JSON can hold."""
 
     nodes: tuple[Node, ...]
-    pods: tuple[Pod, ...]
+    pods: tuple[_Pod, ...]
     replicasets: tuple[_Owned, ...] | None
     jobs: tuple[_Owned, ...] | None
     runtime_classes: dict[str, str] | None
@@ -82,7 +105,7 @@ def encode(cluster: Cluster) -> bytes:
     owners = {(pod.namespace, pod.controller) for pod in cluster.pods}
     saved = _Saved(
         nodes=tuple(replace(node, address=None, kubelet_port=0) for node in cluster.nodes),
-        pods=tuple(replace(pod, selected=True) for pod in cluster.pods),
+        pods=tuple(_saved(pod) for pod in cluster.pods),
         replicasets=_listed(cluster.replicasets, "ReplicaSet", owners),
         jobs=_listed(cluster.jobs, "Job", owners),
         runtime_classes=cluster.runtime_classes,
@@ -123,11 +146,11 @@ def decode(data: bytes, path: str, selects: Selects, filter_text: str) -> Cluste
         raise InputError(f"{source} is a damaged snapshot: {error}; {REMEDY}") from None
     for problem in _problems(saved):
         raise InputError(f"{source} is a damaged snapshot: {problem}; {REMEDY}")
-    labels = _NoLabels()
+    labels, same = _NoLabels(), Same()
     name = source if path == "-" else Path(path).name
     return Cluster(
         nodes=saved.nodes,
-        pods=tuple(replace(pod, selected=selects(pod.namespace, labels)) for pod in saved.pods),
+        pods=tuple(_pod(each, same, selected=selects(each.namespace, labels)) for each in saved.pods),
         replicasets=_table(saved.replicasets),
         jobs=_table(saved.jobs),
         runtime_classes=saved.runtime_classes,
@@ -135,6 +158,15 @@ def decode(data: bytes, path: str, selects: Selects, filter_text: str) -> Cluste
         kubelets=saved.kubelets,
         reading=replace(saved.reading, source=f"{name} (snapshot of {saved.reading.source})", filter=filter_text),
     )
+
+
+def _saved(pod: Pod) -> _Pod:
+    return _Pod(**{**asdict(pod.alike), "name": pod.name, "uid": pod.uid, "node": pod.node, "selected": True})
+
+
+def _pod(saved: _Pod, same: Same, *, selected: bool) -> Pod:
+    alike = {field: getattr(saved, field) for field in Alike.__struct_fields__} | {"selected": selected}
+    return Pod(saved.name, saved.uid, same(saved.node), same(Alike(**alike)))
 
 
 def alone(paths: tuple[str, ...], snapshot: str) -> None:
@@ -164,7 +196,7 @@ def _problems(saved: _Saved) -> Iterator[str]:
     pods = [(pod.namespace, pod.name) for pod in saved.pods]
     if pods != sorted(set(pods)) or any("" in pod for pod in pods):
         yield "its pods are not each there once, in order"
-    parts: tuple[Node | Pod | Container, ...] = (*saved.nodes, *saved.pods)
+    parts: tuple[Node | _Pod | Container, ...] = (*saved.nodes, *saved.pods)
     for part in (*parts, *(each for pod in saved.pods for each in pod.containers)):
         for field in _not_amounts(asdict(part)):
             yield f"{field} of {part.name} is no amount"

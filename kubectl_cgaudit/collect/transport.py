@@ -45,9 +45,11 @@ class Api:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._seconds = connection.timeout_seconds or _READ_SECONDS
-        self._patience = Patience()
+        # Lists the audit can do without never use up what the others may wait.
+        self._patience = {False: Patience(), True: Patience()}
         self._door: Door | None = None
-        self._met = False
+        self._lock = threading.Lock()
+        self._met = self._closed = False
         self._log_in()
 
     def _log_in(self) -> None:
@@ -71,23 +73,28 @@ class Api:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._closed = True
         self._pool.clear()
 
-    def fetch(self, path: str, understand: Callable[[Answer], _Understood]) -> _Understood:
-        """GET a path and understand the answer, again where what went wrong may pass.
+    def fetch(self, path: str, understand: Callable[[Answer], _Understood], *, spare: bool = False) -> _Understood:
+        """GET a path and understand the answer, again where what went wrong may pass; `spare` waits on its own budget.
 
         `understand` raises RequestError for a body that is none. Raises RequestError when there is no usable answer,
         ClusterError when the credentials are refused, also after they were renewed.
         """
+        patience = self._patience[spare]
         attempt, renewed = 0, False
         while True:
             attempt += 1
+            if self._closed:
+                raise ClusterError(f"{self.host} is asked no more")
             try:
-                answer = self._ask(path)
+                door = self._asked()
+                answer = door.get(path, time.monotonic() + self._seconds)
                 if answer.status == 401 and self._met and not renewed:
                     # Tokens expire while a large cluster is read.
                     renewed = True
-                    self._renew()
+                    self._renew(door)
                     continue
                 if answer.status == 401:
                     raise self.unauthorized()
@@ -95,21 +102,24 @@ class Api:
                     understood = understand(answer)
                     self._met = True
                     return understood
-                if not self._patience.waits(attempt, answer.retry_after):
+                if not patience.waits(attempt, answer.retry_after):
                     return understand(answer)
             except UnreachableError:
                 # A server that was never met is more likely wrong than away.
-                if not self._met or not self._patience.waits(attempt):
+                if not self._met or not patience.waits(attempt):
                     raise
             except RequestError as failure:
                 # Silence has cost a whole timeout each time.
-                if not self._patience.waits(attempt, tries=_AFTER_SILENCE if failure.silent else TRIES):
+                if not patience.waits(attempt, tries=_AFTER_SILENCE if failure.silent else TRIES):
                     raise
 
-    def _renew(self) -> None:
-        self._pool.clear()
-        self._log_in()
-        self._door = None
+    def _renew(self, refused: Door) -> None:
+        with self._lock:
+            # Another list may have met the same refusal, and logged in already.
+            if self._door is refused:
+                self._pool.clear()
+                self._log_in()
+                self._door = None
 
     def unauthorized(self) -> ClusterError:
         """The error for credentials that the server does not know."""
@@ -159,19 +169,16 @@ class Api:
             f"no {expected} but {came}",
         )
 
-    def _ask(self, path: str) -> Answer:
-        import urllib3
-
-        with warnings.catch_warnings():
-            # The caller reports `unverified` once; urllib3 would warn on every request.
-            warnings.simplefilter("ignore", urllib3.exceptions.InsecureRequestWarning)
+    def _asked(self) -> Door:
+        """The server, as the latest credentials reach it."""
+        with self._lock:
             if self._door is None:
                 peer = self._proxy or self._base
                 connect = min(connect_seconds(peer, _host(peer)), self._seconds)
                 shown = self.host + (f" through the proxy {_host(self._proxy)}" if self._proxy else "")
                 headers = self._all_headers()
                 self._door = Door(self._pool, self._base, headers, shown, self._seconds, _LARGEST, connect)
-            return self._door.get(path, time.monotonic() + self._seconds)
+            return self._door
 
     def _all_headers(self) -> Any:
         headers = self._own_headers()
@@ -217,6 +224,8 @@ def _pool(configuration: Any) -> Any:
     import urllib3
     from kubernetes.client import ApiClient
 
+    # The caller reports `unverified` once; urllib3 would warn on every request.
+    warnings.simplefilter("ignore", urllib3.exceptions.InsecureRequestWarning)
     try:
         pool = ApiClient(configuration).rest_client.pool_manager
     except (ImportError, ValueError, urllib3.exceptions.HTTPError) as error:

@@ -7,20 +7,20 @@ UNDECODABLE = (DecodeError, UnicodeDecodeError, RecursionError)
 """What the decoder raises over bytes that are no JSON, no UTF-8, nested too deeply, or not of the type."""
 
 
-class CpuAmount(Struct):
+class CpuAmount(Struct, gc=False):
     """A resource list, CPU only."""
 
     cpu: Quantity | None = None
 
 
-class Resources(Struct):
+class Resources(Struct, gc=False):
     """requests and limits."""
 
     requests: CpuAmount | None = None
     limits: CpuAmount | None = None
 
 
-class OwnerReference(Struct):
+class OwnerReference(Struct, gc=False):
     """An entry of metadata.ownerReferences."""
 
     kind: str = ""
@@ -28,13 +28,13 @@ class OwnerReference(Struct):
     controller: bool | None = None
 
 
-class StaticPodMark(Struct):
+class StaticPodMark(Struct, gc=False):
     """The one annotation that is read: the uid a static pod has on its node."""
 
     mirror: str | None = field(default=None, name="kubernetes.io/config.mirror")
 
 
-class Metadata(Struct, rename="camel"):
+class Metadata(Struct, rename="camel", gc=False):
     """metadata."""
 
     name: str = ""
@@ -45,13 +45,13 @@ class Metadata(Struct, rename="camel"):
     annotations: StaticPodMark | None = None
 
 
-class VolumeMount(Struct):
+class VolumeMount(Struct, gc=False):
     """spec.containers[].volumeMounts[]."""
 
     name: str = ""
 
 
-class ContainerSpec(Struct, rename="camel"):
+class ContainerSpec(Struct, rename="camel", gc=False):
     """spec.containers[], spec.initContainers[]."""
 
     name: str = ""
@@ -61,20 +61,20 @@ class ContainerSpec(Struct, rename="camel"):
     restart_policy: str | None = None
 
 
-class HostPath(Struct):
+class HostPath(Struct, gc=False):
     """spec.volumes[].hostPath."""
 
     path: str = ""
 
 
-class Volume(Struct, rename="camel"):
+class Volume(Struct, rename="camel", gc=False):
     """spec.volumes[]; only what of the host is mounted counts."""
 
     name: str = ""
     host_path: HostPath | None = None
 
 
-class PodSpec(Struct, rename="camel"):
+class PodSpec(Struct, rename="camel", gc=False):
     """spec of a Pod."""
 
     node_name: str | None = None
@@ -88,27 +88,26 @@ class PodSpec(Struct, rename="camel"):
     volumes: list[Volume] | None = None
 
 
-class Terminated(Struct, rename="camel"):
+class Terminated(Struct, rename="camel", gc=False):
     """state.terminated."""
 
     exit_code: int = 0
 
 
-class Running(Struct, rename="camel"):
+class Running(Struct, rename="camel", gc=False):
     """state.running."""
 
     started_at: str | None = None
 
 
-class ContainerState(Struct):
+class ContainerState(Struct, gc=False):
     """state of a container."""
 
     running: Running | None = None
-    waiting: dict[str, object] | None = None
     terminated: Terminated | None = None
 
 
-class ContainerStatus(Struct, rename="camel"):
+class ContainerStatus(Struct, rename="camel", gc=False):
     """status.containerStatuses[] and its kin."""
 
     name: str = ""
@@ -118,21 +117,27 @@ class ContainerStatus(Struct, rename="camel"):
     resources: Resources | None = None
 
 
-class Condition(Struct, rename="camel"):
-    """status.conditions[]."""
+class Condition(Struct, rename="camel", gc=False):
+    """status.conditions[] of a Node."""
 
     type: str = ""
-    status: str = ""
     last_transition_time: str | None = None
 
 
-class PodStatus(Struct, rename="camel"):
+class PodCondition(Struct, gc=False):
+    """status.conditions[] of a Pod."""
+
+    type: str = ""
+    status: str = ""
+
+
+class PodStatus(Struct, rename="camel", gc=False):
     """status of a Pod."""
 
     phase: str | None = None
     qos_class: str | None = None
     resize: str | None = None
-    conditions: list[Condition] | None = None
+    conditions: list[PodCondition] | None = None
     resources: Resources | None = None
     allocated_resources: CpuAmount | None = None
     init_container_statuses: list[ContainerStatus] | None = None
@@ -140,7 +145,7 @@ class PodStatus(Struct, rename="camel"):
     ephemeral_container_statuses: list[ContainerStatus] | None = None
 
 
-class Pod(Struct):
+class Pod(Struct, gc=False):
     """v1 Pod."""
 
     metadata: Metadata = field(default_factory=Metadata)
@@ -148,7 +153,7 @@ class Pod(Struct):
     status: PodStatus | None = None
 
 
-class NodeInfo(Struct, rename="camel"):
+class NodeInfo(Struct, rename="camel", gc=False):
     """status.nodeInfo."""
 
     kubelet_version: str = ""
@@ -158,39 +163,39 @@ class NodeInfo(Struct, rename="camel"):
     operating_system: str = ""
 
 
-class HandlerFeatures(Struct, rename="camel"):
+class HandlerFeatures(Struct, rename="camel", gc=False):
     """status.runtimeHandlers[].features."""
 
     user_namespaces: bool | None = None
 
 
-class RuntimeHandler(Struct):
+class RuntimeHandler(Struct, gc=False):
     """status.runtimeHandlers[]."""
 
     name: str = ""
     features: HandlerFeatures | None = None
 
 
-class Address(Struct):
+class Address(Struct, gc=False):
     """status.addresses[]."""
 
     type: str = ""
     address: str = ""
 
 
-class Endpoint(Struct):
+class Endpoint(Struct, gc=False):
     """status.daemonEndpoints.kubeletEndpoint."""
 
     port: int = field(default=0, name="Port")
 
 
-class DaemonEndpoints(Struct, rename="camel"):
+class DaemonEndpoints(Struct, rename="camel", gc=False):
     """status.daemonEndpoints."""
 
     kubelet_endpoint: Endpoint | None = None
 
 
-class NodeStatus(Struct, rename="camel"):
+class NodeStatus(Struct, rename="camel", gc=False):
     """status of a Node."""
 
     addresses: list[Address] | None = None
@@ -202,34 +207,34 @@ class NodeStatus(Struct, rename="camel"):
     runtime_handlers: list[RuntimeHandler] | None = None
 
 
-class Node(Struct):
+class Node(Struct, gc=False):
     """v1 Node."""
 
     metadata: Metadata = field(default_factory=Metadata)
     status: NodeStatus | None = None
 
 
-class Owned(Struct):
+class Owned(Struct, gc=False):
     """A ReplicaSet or a Job, of which only the owner is of interest."""
 
     metadata: Metadata = field(default_factory=Metadata)
 
 
-class RuntimeClass(Struct):
+class RuntimeClass(Struct, gc=False):
     """node.k8s.io/v1 RuntimeClass."""
 
     metadata: Metadata = field(default_factory=Metadata)
     handler: str = ""
 
 
-class EventObject(Struct):
+class EventObject(Struct, gc=False):
     """involvedObject (v1) or regarding (events.k8s.io/v1) of an Event."""
 
     kind: str = ""
     name: str = ""
 
 
-class Event(Struct, rename="camel"):
+class Event(Struct, rename="camel", gc=False):
     """An Event, in either API."""
 
     reason: str | None = None
@@ -239,14 +244,14 @@ class Event(Struct, rename="camel"):
     regarding: EventObject | None = None
 
 
-class ListMetadata(Struct, rename="camel"):
+class ListMetadata(Struct, rename="camel", gc=False):
     """metadata of a list."""
 
     continue_: str | None = field(default=None, name="continue")
     remaining_item_count: int | None = None
 
 
-class Page(Struct):
+class Page(Struct, gc=False):
     """A page of a list, its items not decoded yet."""
 
     kind: str = ""
@@ -254,7 +259,7 @@ class Page(Struct):
     metadata: ListMetadata | None = None
 
 
-class Status(Struct):
+class Status(Struct, gc=False):
     """v1 Status: what the API server answers when it refuses."""
 
     message: str = ""

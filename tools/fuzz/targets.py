@@ -45,7 +45,7 @@ class Canned(Api):
         self.namespace = "shop"
         self._answers = answers
 
-    def fetch(self, path: str, understand: Callable[[Answer], _Understood]) -> _Understood:
+    def fetch(self, path: str, understand: Callable[[Answer], _Understood], *, spare: bool = False) -> _Understood:  # noqa: ARG002
         """What is understood of the answer to a path, the first time."""
         return understand(self._answers(path))
 

@@ -125,9 +125,10 @@ class _PodRequest:
         containers = tuple(
             replace(each, request_milli=requests.get(each.name, each.request_milli)) for each in self.pod.containers
         )
-        pod = replace(self.pod, containers=containers)
+        alike = replace(self.pod.alike, containers=containers)
+        pod, unsaid = (replace(self.pod, alike=each) for each in (alike, replace(alike, request_milli=None)))
         version = self.setup.kubelet_version
-        return max(pod_request(pod, version), pod_request(replace(pod, request_milli=None), version))
+        return max(pod_request(pod, version), pod_request(unsaid, version))
 
     def changes(self, milli: int) -> str:
         """What another request means for the pod, in words."""
