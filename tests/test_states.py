@@ -58,7 +58,7 @@ def test_a_version_keeps_its_last_zero() -> None:
 
 def test_unknown_stays_unknown_and_is_every_possibility() -> None:
     (each,) = cluster(node()).nodes
-    cases = setups(reading.defaults(each), ["default"])
+    cases = setups(reading.defaults(each.kubelet_version), ["default"])
     assert [when for when, _ in cases] == [
         "cgroup v1, linear runtime",
         "cgroup v1, quadratic runtime",

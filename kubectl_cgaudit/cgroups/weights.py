@@ -5,7 +5,7 @@ Shares range over 2..262144 (default 1024), weights over 1..10000 (default 100).
 
 import math
 from bisect import bisect_left
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 Formula = Literal["linear", "quadratic"]
@@ -18,6 +18,7 @@ MAX_WEIGHT = 10000
 DEFAULT_WEIGHT = 100
 
 
+@lru_cache(maxsize=8192)
 def milli_to_shares(milli: int) -> int:
     """Shares (2..262144) of a CPU quantity in thousandths: `milli * 1024 // 1000`, clamped.
 
@@ -54,6 +55,7 @@ def quadratic(shares: int) -> int:
     return math.ceil(10 ** ((log * log + 125 * log) / 612.0 - 7.0 / 34.0))
 
 
+@lru_cache(maxsize=8192)
 def weight_of(shares: int, formula: Formula) -> int:
     """Weight of `shares` under `formula`."""
     return linear(shares) if formula == "linear" else quadratic(shares)

@@ -33,7 +33,7 @@ def explain_command(pod: str, to: str, **flags: Any) -> int:
     found = _find(namespace, name, cluster)
     comparison = find_node(found.node or "", cluster, comparisons)
     screen = output.screen(output.Output("text", None))
-    output.show(explain.render(comparison, found, handler(found, cluster), screen))
+    output.show(explain.render(comparison, found, handler(found.runtime_class, cluster), screen))
     return exit_code(cluster)
 
 

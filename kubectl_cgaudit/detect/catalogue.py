@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Literal
 
@@ -91,7 +91,28 @@ def evidence(node: Node) -> Iterator[Evidence]:
     """What the catalogue says of the node: at most one piece about each subject."""
     if node.kind in ("windows", "virtual"):
         return
+    fields, names = _looked_at()
     strings = _strings(node)
+    if not any(pattern.fullmatch(node.name) for pattern in names):
+        # Then the name is no reason to look again.
+        strings["name"] = ""
+    yield from _said(tuple([(field, strings[field]) for field in fields if field in strings]))
+
+
+@cache
+def _looked_at() -> tuple[tuple[str, ...], tuple[re.Pattern[str], ...]]:
+    """The fields that any rule looks at, and the patterns of names."""
+    patterns = [each for rule in _rules() for each in rule.patterns]
+    return tuple(sorted({field for field, _ in patterns})), tuple(found for field, found in patterns if field == "name")
+
+
+@lru_cache(maxsize=4096)
+def _said(seen: tuple[tuple[str, str], ...]) -> tuple[Evidence, ...]:
+    """What is said of all nodes with these strings."""
+    return tuple(_evidence(dict(seen)))
+
+
+def _evidence(strings: Mapping[str, str]) -> Iterator[Evidence]:
     for about in ("cgroup", "runtime:default"):
         row = _speaker([rule.row for rule in _rules() if rule.row.about == about and rule.fits(strings)])
         if row and row.value:

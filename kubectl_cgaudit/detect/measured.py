@@ -5,7 +5,7 @@ that no weight gives proves nothing. Rows made from the spec (`kubelet_metrics_p
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -144,7 +144,7 @@ def _top_level(cgroup: str, by_path: Driver | None) -> str | None:
 
 
 def _of_pods(
-    answers: KubeletAnswers, placed: list[PlacedPod], by_path: Driver, kubelet: KubeletVersion | None
+    answers: KubeletAnswers, placed: Sequence[PlacedPod], by_path: Driver, kubelet: KubeletVersion | None
 ) -> Iterator[Evidence]:
     """The kubelet's formula, from a pod whose weight decides it."""
     seen: dict[str, list[str]] = defaultdict(list)

@@ -8,7 +8,7 @@ from kubectl_cgaudit.detect.evidence import Evidence
 from kubectl_cgaudit.detect.state import Basis, State
 
 
-def defaults(node: Node) -> State:
+def defaults(kubelet_version: str) -> State:
     """A state in which the cgroup version and the runtimes are open, and the rest is what it usually is.
 
     The systemd driver is the default because under it a runtime upgrade can stop containers from starting,
@@ -18,7 +18,7 @@ def defaults(node: Node) -> State:
         cgroup=None,
         driver="systemd",
         kubelet_formula="linear",
-        kubelet_version=KubeletVersion.parse(node.kubelet_version),
+        kubelet_version=KubeletVersion.parse(kubelet_version),
         system_slice=None,
         root=(),
         runtimes=(),

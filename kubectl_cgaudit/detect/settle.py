@@ -8,7 +8,8 @@ where the states file or a verified rule says otherwise, the measured weights ho
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -28,13 +29,14 @@ def settle(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tup
     """The state of a node. Raises UsageError when the states file does not fit it."""
     pieces = _pieces(node, placed, cluster, rules)
     state = ladder(node, rules, pieces)
-    return replace(state, leftovers=_leftovers(state, gather.containers(node, placed, cluster, state.cgroup)))
+    leftovers = _leftovers(state, gather.containers(node, placed, cluster, state.cgroup))
+    return replace(state, leftovers=leftovers) if leftovers else state
 
 
 def settle_as_told(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]) -> State:
     """The state of a node where the states file has the last word: what `verify` holds the measurement against."""
     pieces = _pieces(node, placed, cluster, rules)
-    state = _fold(_fold(reading.defaults(node), pieces, "likely"), pieces, "certain")
+    state = _fold(_fold(reading.defaults(node.kubelet_version), pieces, "likely"), pieces, "certain")
     return replace(states.apply(rules, node, state), evidence=pieces)
 
 
@@ -47,8 +49,20 @@ def _pieces(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tu
 
 def ladder(node: Node, rules: tuple[Rule, ...], pieces: tuple[Evidence, ...]) -> State:
     """The state that pieces and rules make together, the strongest last."""
-    likely = _fold(reading.defaults(node), pieces, "likely")
-    told = _overruled(likely, states.apply(rules, node, likely), pieces)
+    if any(rule.matches(node) for rule in rules):
+        return _climbed(node.kubelet_version, pieces, lambda likely: states.apply(rules, node, likely))
+    return _untold(node.kubelet_version, pieces)
+
+
+@lru_cache(maxsize=4096)
+def _untold(kubelet_version: str, pieces: tuple[Evidence, ...]) -> State:
+    """That of all nodes that show the same, and of which nobody said anything."""
+    return _climbed(kubelet_version, pieces, lambda likely: likely)
+
+
+def _climbed(kubelet_version: str, pieces: tuple[Evidence, ...], tell: Callable[[State], State]) -> State:
+    likely = _fold(reading.defaults(kubelet_version), pieces, "likely")
+    told = _overruled(likely, tell(likely), pieces)
     state = _fold(told, pieces, "certain")
     if told.cgroup and state.cgroup != told.cgroup:
         state = _without_units(state, told)

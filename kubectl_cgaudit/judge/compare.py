@@ -82,7 +82,7 @@ def compare(cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario) -> tu
     shapes = Shapes()
     same: dict[Setup, Setup] = {}
     return tuple(
-        _compare_node(node, placed.get(node.name, []), cluster, rules, scenario, shapes, same)
+        _compare_node(node, placed.get(node.name, ()), cluster, rules, scenario, shapes, same)
         for node in cluster.nodes
         if node.kind == "linux"
     )
@@ -90,7 +90,7 @@ def compare(cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario) -> tu
 
 def _compare_node(
     node: Node,
-    placed: list[PlacedPod],
+    placed: Sequence[PlacedPod],
     cluster: Cluster,
     rules: tuple[Rule, ...],
     scenario: Scenario,

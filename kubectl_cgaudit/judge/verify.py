@@ -52,7 +52,7 @@ def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
         if node.kind != "linux" or answers is None or not measured.usable(answers):
             continue
         nodes.append(node.name)
-        here = placed.get(node.name, [])
+        here = placed.get(node.name, ())
         resizing = {(pod.namespace, pod.name) for pod, _ in here if pod.resizing}
         for same in _predicted(node, here, cluster, rules):
             found = None if (same[0].namespace, same[0].pod) in resizing else _shown(answers, same[0])
@@ -75,7 +75,7 @@ def _not_compared(cluster: Cluster, compared: Sequence[str]) -> dict[str, tuple[
 
 
 def _predicted(
-    node: Node, placed: list[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]
+    node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]
 ) -> Iterator[tuple[Cgroup, ...]]:
     """Each cgroup in every case; what the states file says has the last word, so that a wrong one shows."""
     state = settle_as_told(node, placed, cluster, rules)

@@ -1,6 +1,7 @@
 """What a pod's cgroups hold whatever node it is on, worked out once for all pods that are alike."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar, cast
 
 from msgspec import Struct
 
@@ -40,6 +41,7 @@ class PodShape(Struct, frozen=True, gc=False):
 
 
 Amounts = tuple[int, int | None, int | None]
+_Parts = TypeVar("_Parts")
 
 
 class Shapes:
@@ -47,13 +49,15 @@ class Shapes:
 
     def __init__(self) -> None:
         self._known: dict[Setup, _Table] = {}
-        self._shapes: dict[PodShape, PodShape] = {}
-        self._same: dict[Amounts, Amounts] = {}
-        self._insides: dict[object, int] = {}
+        self._by_handler: dict[object, dict[int, PodShape]] = {}
+        self._same: dict[object, object] = {}
         self._by_identity: dict[int, int] = {}
         self._outlines: dict[object, int] = {}
         self._samples: list[PlacedPod] = []
-        self._made: dict[object, PodShape] = {}
+
+    def same(self, parts: _Parts) -> _Parts:
+        """The same parts of another shape, if one has them."""
+        return cast("_Parts", self._same.setdefault(parts, parts))
 
     def outlines(self, placed: Iterable[PlacedPod], leftovers: Sequence[Leftover] = ()) -> tuple[int, ...]:
         """A number for each pod: pods with the same have the same shape in every setup with these leftovers."""
@@ -61,18 +65,29 @@ class Shapes:
         return tuple([self._outline(pod, handler, alone) for pod, handler in placed])
 
     def _outline(self, pod: Pod, handler: str, alone: set[tuple[str, str]]) -> int:
-        # Pods of one workload have the same tuple of containers, see collect/assemble.py.
-        inside = self._by_identity.get(id(pod.containers))
-        if inside is None:
+        # Replicas have the same object for what they have in common, so one cluster's have one handler, too.
+        alike = pod.alike
+        known = self._by_identity.get(id(alike))
+        if known is None:
             # What the containers are called decides nothing.
-            seen = tuple((c.role, c.request_milli, c.limit_milli, c.presence == "gone") for c in pod.containers)
-            inside = self._by_identity[id(pod.containers)] = self._insides.setdefault(seen, len(self._insides))
-        key: object = (inside, pod.qos, handler, pod.overhead_milli, pod.request_milli, pod.limit_milli)
+            inside = self.same(
+                tuple(
+                    [
+                        self.same((c.role, c.request_milli, c.limit_milli, c.presence == "gone"))
+                        for c in alike.containers
+                    ]
+                )
+            )
+            key = (id(inside), alike.qos, handler, alike.overhead_milli, alike.request_milli, alike.limit_milli)
+            known = self._by_identity[id(alike)] = self._number(key, (pod, handler))
         if alone and (pod.namespace, pod.name) in alone:
-            key = key, pod.namespace, pod.name
+            known = self._number((known, pod.namespace, pod.name), (pod, handler))
+        return known
+
+    def _number(self, key: object, sample: PlacedPod) -> int:
         outline = self._outlines.setdefault(key, len(self._samples))
         if outline == len(self._samples):
-            self._samples.append((pod, handler))
+            self._samples.append(sample)
         return outline
 
     def under(self, setup: Setup) -> Mapping[int, PodShape]:
@@ -82,16 +97,13 @@ class Shapes:
             table = self._known[setup] = _Table(self, setup)
         return table
 
-    def make(self, outline: int, setup: Setup, leftovers: Mapping[tuple[str, str, str], int]) -> PodShape:
-        """The shape of an outline."""
-        pod, handler = self._samples[outline]
-        key = outline, setup_key(setup, handler), setup.leftovers
-        shape = self._made.get(key)
-        if shape is None:
-            shape = _shape(pod, handler, setup, leftovers, self._same)
-            # Under most setups a pod has the shape it has under others.
-            shape = self._made[key] = self._shapes.setdefault(shape, shape)
-        return shape
+    def of_handler(self, setup: Setup, handler: str) -> dict[int, PodShape]:
+        """The shapes of a handler's pods so far, in all setups that are alike for them."""
+        return self._by_handler.setdefault((setup_key(setup, handler), setup.leftovers), {})
+
+    def sample(self, outline: int) -> PlacedPod:
+        """A pod of an outline."""
+        return self._samples[outline]
 
 
 class _Table(dict[int, PodShape]):
@@ -102,9 +114,19 @@ class _Table(dict[int, PodShape]):
         self._shapes = shapes
         self._setup = setup
         self._leftovers = {(each.namespace, each.pod, each.container): each.weight for each in setup.leftovers}
+        self._by_handler: dict[str, dict[int, PodShape]] = {}
 
     def __missing__(self, outline: int) -> PodShape:
-        shape = self[outline] = self._shapes.make(outline, self._setup, self._leftovers)
+        pod, handler = self._shapes.sample(outline)
+        known = self._by_handler.get(handler)
+        if known is None:
+            known = self._by_handler[handler] = self._shapes.of_handler(self._setup, handler)
+        shape = known.get(outline)
+        if shape is None:
+            made = _shape(pod, handler, self._setup, self._leftovers, self._shapes)
+            # Under most setups a pod has the shape it has under others.
+            shape = known[outline] = self._shapes.same(made)
+        self[outline] = shape
         return shape
 
 
@@ -127,7 +149,7 @@ def _shape(
     handler: str,
     setup: Setup,
     leftovers: Mapping[tuple[str, str, str], int],
-    same: dict[Amounts, Amounts],
+    shapes: Shapes,
 ) -> PodShape:
     runtime = setup.runtime(handler)
     on_v1 = setup.cgroup == "v1"
@@ -142,7 +164,7 @@ def _shape(
         if not on_v1 and runtime.formula != "none":
             weight = leftovers.get((pod.namespace, pod.name, container.name)) or weight_of(own, runtime.formula)
         amounts = own, weight, container_quota(container, pod, setup, runtime)
-        weighed.append(same.setdefault(amounts, amounts))
+        weighed.append(amounts)
         hungry.append(container.role != "init")
     values = [own if on_v1 else weight for own, weight, _ in weighed]
     total = sum(value or 0 for value, wants in zip(values, hungry, strict=True) if wants)
@@ -152,10 +174,12 @@ def _shape(
         shares=shares,
         value=kubelet_value(shares, setup),
         quota_us=pod_quota(pod, setup),
-        containers=tuple(weighed),
-        part=tuple(
-            value / total if wants and runtime.formula != "none" and value is not None else None
-            for value, wants in zip(values, hungry, strict=True)
+        containers=shapes.same(tuple(weighed)),
+        part=shapes.same(
+            tuple(
+                value / total if wants and runtime.formula != "none" and value is not None else None
+                for value, wants in zip(values, hungry, strict=True)
+            )
         ),
         wants_cpu=any(hungry),
         formula=runtime.formula,
