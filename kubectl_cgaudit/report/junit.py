@@ -1,7 +1,7 @@
 """JUnit XML: a test suite a rule, a test case for each node or workload it was asked about."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
 from typing import Literal
@@ -16,21 +16,27 @@ from kubectl_cgaudit.report.pieces import Pieces, together, whole
 
 _ABOUT_NODES = frozenset({"CGA101", "CGA102", "CGA103", "CGA202", "CGA207"})
 _FAILS = frozenset({"critical", "high", "medium"})
-_Calm = dict[tuple[str, Subject], list[str]]
-"""What is said of findings that are set apart, by rule and subject."""
 Outcome = Literal["failure", "error", "passed"]
 _COUNTED: tuple[tuple[str, Outcome], ...] = (("failures", "failure"), ("errors", "error"))
 
 
-class _Case(Struct, frozen=True, gc=False):
-    """A test case. `lines` are what was seen; those of one that passed are of low severity, known or excepted."""
+class _Said(Struct, frozen=True):
+    """What a rule says of a node or workload: what it found, and of what is set apart the words."""
+
+    findings: list[Finding]
+    calm: list[str]
+
+
+class _Case(Struct, frozen=True):
+    """A test case."""
 
     attributes: str
     """Behind the rule in `classname`; escaped."""
     outcome: Outcome
     kind: str = ""
     message: str = ""
-    lines: tuple[str, ...] = ()
+    said: _Said | None = None
+    """In one that passed it is of low severity, known or excepted."""
 
 
 class _Suite(Struct, frozen=True):
@@ -47,23 +53,25 @@ class _Asked(Struct, frozen=True):
     findings: Sequence[Finding]
     places: Mapping[str, Sequence[int]]
     """Of a rule's findings."""
-    calm: _Calm
-    silent: Mapping[Subject, _Case]
-    """The case of each node and workload under a rule that says nothing of it."""
-    nodes: Sequence[Subject]
-    workloads: Sequence[Subject]
+    apart: Mapping[str, Sequence[tuple[Subject, str]]]
+    """What is said of findings of a rule that are set apart."""
+    nodes: Mapping[Subject, _Case]
+    """In the order of their cases, with the one under a rule that says nothing."""
+    workloads: Mapping[Subject, _Case]
 
-    def found(self, rule: str) -> dict[Subject, list[Finding]]:
-        """What a rule found, by subject."""
-        found: dict[Subject, list[Finding]] = {}
+    def said(self, rule: str) -> dict[Subject, _Said]:
+        """What a rule says, by subject."""
+        said: dict[Subject, _Said] = {}
         for place in self.places.get(rule, ()):
             finding = self.findings[place]
-            found.setdefault(finding.subject, []).append(finding)
-        return found
+            said.setdefault(finding.subject, _Said([], [])).findings.append(finding)
+        for about, words in self.apart.get(rule, ()):
+            said.setdefault(about, _Said([], [])).calm.append(words)
+        return said
 
-    def spoken_of(self, rule: str, found: Iterable[Subject]) -> dict[Subject, None]:
-        """The subjects of what a rule found, and of what is set apart, in their order."""
-        return dict.fromkeys([*found, *(about for of, about in self.calm if of == rule)])
+    def case(self, about: Subject) -> _Case:
+        """The case of something of which nothing is said."""
+        return self.nodes.get(about) or self.workloads.get(about) or _silent(about, is_open=False)
 
 
 def pieces(audit: Audit) -> Pieces:
@@ -115,27 +123,20 @@ def _asked(audit: Audit, places: Mapping[str, Sequence[int]]) -> _Asked:
         or each.unpredicted_pods > 0
         for each in audit.workloads
     }
-    silent = {
-        about: _case(about, (), (), is_open=is_open) for of in (nodes, workloads) for about, is_open in of.items()
-    }
-    return _Asked(
-        audit.findings, places, _set_apart(audit), silent, sorted(nodes, key=_order), sorted(workloads, key=_order)
+    of_nodes, of_workloads = (
+        {about: _silent(about, is_open=of[about]) for about in sorted(of, key=_order)} for of in (nodes, workloads)
     )
+    return _Asked(audit.findings, places, _set_apart(audit), of_nodes, of_workloads)
 
 
-def _cases(rule: str, every: Sequence[Subject], asked: _Asked) -> Iterator[_Case]:
+def _cases(rule: str, every: Mapping[Subject, _Case], asked: _Asked) -> Iterator[_Case]:
     """Of all that the rule was asked about, and of what else it speaks of."""
-    found = asked.found(rule)
-    more = asked.spoken_of(rule, found)
-    for about in every:
-        more.pop(about, None)
-    for about in sorted([*every, *more], key=_order) if more else every:
-        silent = asked.silent.get(about)
-        findings, calm = found.get(about, ()), asked.calm.get((rule, about), ())
-        if silent and not findings and not calm:
-            yield silent
-        else:
-            yield _case(about, findings, calm, is_open=silent is not None and silent.outcome == "error")
+    said = asked.said(rule)
+    more = {about: asked.case(about) for about in said if about not in every}
+    listed = dict(sorted({**every, **more}.items(), key=lambda entry: _order(entry[0]))) if more else every
+    for about, silent in listed.items():
+        of_it = said.get(about)
+        yield silent if of_it is None else _telling(silent, of_it)
 
 
 def _coverage(audit: Audit) -> Iterator[_Case]:
@@ -145,31 +146,29 @@ def _coverage(audit: Audit) -> Iterator[_Case]:
         gaps = (GapRecord("coverage", "the audit is incomplete", "Run it again"),)
     for gap in gaps:
         text = f"{gap.what}: {gap.why}. {gap.remedy}."
-        yield _Case(_attributes("audit", gap.what), "error", "incomplete", f"{gap.what}: {gap.why}.", (text,))
+        yield _Case(_attributes("audit", gap.what), "error", "incomplete", f"{gap.what}: {gap.why}.", _Said([], [text]))
     if not gaps:
         yield _Case(_attributes("audit", "coverage"), "passed")
 
 
 def _exceptions(asked: _Asked) -> Iterator[_Case]:
     """Those of the policy that are over or match nothing; else one that says there is none."""
-    rule = catalogue.EXCEPTION.id
-    found = asked.found(rule)
-    subjects = asked.spoken_of(rule, found)
-    for about in subjects:
-        yield _case(about, found.get(about, ()), asked.calm.get((rule, about), ()), is_open=False)
-    if not subjects:
+    said = asked.said(catalogue.EXCEPTION.id)
+    for about, of_it in said.items():
+        yield _telling(_silent(about, is_open=False), of_it)
+    if not said:
         yield _Case(_attributes("audit", "exceptions"), "passed")
 
 
-def _set_apart(audit: Audit) -> _Calm:
+def _set_apart(audit: Audit) -> dict[str, list[tuple[Subject, str]]]:
     """What is known or excepted breaks no build, but is said."""
-    said: _Calm = defaultdict(list)
+    said = defaultdict(list)
     for finding in audit.known:
-        said[finding.rule, finding.subject].append(f"known from the baseline: {_line(finding)}")
+        said[finding.rule].append((finding.subject, f"known from the baseline: {_line(finding)}"))
     for each in audit.excepted:
         until = f", until {each.expires}" if each.expires else ""
         why = f"excepted ({each.source}: {each.reason}{until})"
-        said[each.finding.rule, each.finding.subject].append(f"{why}: {_line(each.finding)}")
+        said[each.finding.rule].append((each.finding.subject, f"{why}: {_line(each.finding)}"))
     return said
 
 
@@ -179,19 +178,23 @@ def _order(subject: Subject) -> tuple[str, str]:
     return subject.namespace or subject.kind, name
 
 
-def _case(subject: Subject, findings: Sequence[Finding], calm: Iterable[str], *, is_open: bool) -> _Case:
+def _silent(subject: Subject, *, is_open: bool) -> _Case:
+    """The case under a rule that says nothing."""
     attributes = _attributes(*_order(subject))
-    lines = (*map(_line, findings), *calm)
-    failing = [finding for finding in findings if finding.severity in _FAILS]
-    if failing:
-        first = failing[0]
-        return _Case(attributes, "failure", first.severity, f"{_condition(first)}{first.seen}", lines)
-    if is_open:
-        said = "It cannot be said: what its nodes run is not known, or they were not read. Not a pass."
-        if subject.kind == "node":
-            said = "It cannot be said: what the node runs is not known. Not a pass."
-        return _Case(attributes, "error", "unknown", said, lines)
-    return _Case(attributes, "passed", lines=lines)
+    if not is_open:
+        return _Case(attributes, "passed")
+    why = "It cannot be said: what its nodes run is not known, or they were not read. Not a pass."
+    if subject.kind == "node":
+        why = "It cannot be said: what the node runs is not known. Not a pass."
+    return _Case(attributes, "error", "unknown", why)
+
+
+def _telling(silent: _Case, said: _Said) -> _Case:
+    """The case under a rule that says this."""
+    failing = next((finding for finding in said.findings if finding.severity in _FAILS), None)
+    if failing is None:
+        return _Case(silent.attributes, silent.outcome, silent.kind, silent.message, said)
+    return _Case(silent.attributes, "failure", failing.severity, f"{_condition(failing)}{failing.seen}", said)
 
 
 def _attributes(place: str, name: str) -> str:
@@ -223,12 +226,13 @@ def _suite(suite: _Suite, counts: Counter[Outcome], audit: Audit) -> Iterator[st
 
 def _rest(case: _Case) -> str:
     """What comes behind the attributes."""
-    if case.outcome == "passed" and not case.lines:
+    said = case.said
+    if case.outcome == "passed" and said is None:
         return "/>\n"
-    body = "\n".join(map(_text, case.lines))
+    body = "\n".join(map(_text, [*map(_line, said.findings), *said.calm])) if said else ""
     if case.outcome == "passed":
         return f">\n<system-out>{body}</system-out>\n</testcase>\n"
-    start = _tag(case.outcome, {"type": case.kind, "message": case.message})
+    start = f'<{case.outcome} type="{_text(case.kind)}" message="{_text(case.message)}">'
     return f">\n{start}{body}</{case.outcome}>\n</testcase>\n"
 
 
