@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _RENDERERS = {
     "table": ("table", "render"),
-    "wide": ("table", "render_wide"),
+    "wide": ("table", "pieces_wide"),
     "json": ("data", "json_pieces"),
     "yaml": ("data", "yaml_pieces"),
     "csv": ("csv", "pieces"),

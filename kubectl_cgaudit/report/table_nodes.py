@@ -18,7 +18,7 @@ _RUNTIMES = Column("RUNTIMES")
 _LAST = (Column("CPU FOR PODS"), Column("SURE", painted=True), Column("WHEN", cut, 20))
 
 
-def narrow(nodes: Sequence[NodeAudit], screen: Screen) -> str:
+def narrow(nodes: Sequence[NodeAudit], screen: Screen) -> list[str]:
     """The first groups of nodes in the screen's width."""
     groups = _groups(nodes)
     extra = (_KUBEPODS, _KUBELET) if screen.width >= WIDEST else ()
@@ -31,10 +31,10 @@ def narrow(nodes: Sequence[NodeAudit], screen: Screen) -> str:
         lines.append(f"and {counted(hidden, 'more group')} of nodes: see -o wide")
     elif any("…" in line for line in lines):
         lines.append("Names are cut at …: see -o wide")
-    return "\n".join(lines)
+    return lines
 
 
-def wide(nodes: Sequence[NodeAudit], screen: Screen) -> str:
+def wide(nodes: Sequence[NodeAudit], screen: Screen) -> list[str]:
     """Every group of nodes with its runtimes, in lines as long as they get."""
     extra = (_KUBEPODS, _KUBELET, _RUNTIMES)
     rows = [
@@ -42,7 +42,7 @@ def wide(nodes: Sequence[NodeAudit], screen: Screen) -> str:
         for node, names in _groups(nodes)
         for row in _rows(screen.shown(named(names, _MOST_NAMES)), node, extra, screen)
     ]
-    return "\n".join(_drawn(extra, rows, screen, fit=False))
+    return _drawn(extra, rows, screen, fit=False)
 
 
 def system_slice(nodes: Sequence[NodeAudit]) -> str:
