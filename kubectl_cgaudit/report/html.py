@@ -42,9 +42,12 @@ _COLOURS = 6
 def render(audit: Audit) -> str:
     """The audit as an HTML page of less than 5 MB; what does not fit is cut, and the page says so."""
     by_name = {node.name: node for node in audit.nodes}
-    by_workload = closer.by_subject(audit.findings)
+    changed = [workload for workload in audit.workloads if workload.effect != "none"]
+    unchanged = [workload for workload in audit.workloads if workload.effect == "none"]
+    by_workload = closer.by_subject(audit.findings, changed[: LIMITS.cards])
     template = _environment().get_template("report.html.j2")
-    groups, rules, moving_pods = grouped(audit.nodes), content.rules(audit.findings), moving(audit.workloads)
+    groups, rules = grouped(audit.nodes), content.rules(audit.findings, LIMITS.findings)
+    moving_pods, sureness = moving(audit.workloads), content.sureness(audit.nodes)
 
     def draw(limits: Limits) -> str:
         rows = list(islice(appendix.rows(audit.workloads), limits.containers + 1))
@@ -54,6 +57,9 @@ def render(audit: Audit) -> str:
             groups=groups,
             rules=rules,
             moving_pods=moving_pods,
+            sureness=sureness,
+            changed=changed,
+            unchanged=unchanged,
             by_name=by_name,
             by_workload=by_workload,
             container_count=audit.container_count,
