@@ -59,7 +59,7 @@ def audit(
         ),
         verdict=conclude(workloads, findings, coverage, thresholds, sure_losses),
         coverage=coverage,
-        nodes=tuple(nodes.judge(comparison, cluster) for comparison in comparisons),
+        nodes=nodes.judge(comparisons, cluster),
         workloads=workloads,
         findings=findings,
         weights=judged.weights(),
