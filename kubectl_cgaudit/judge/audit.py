@@ -339,6 +339,7 @@ class Audit(_Record, frozen=True):
     nodes: tuple[NodeAudit, ...]
     workloads: tuple[WorkloadAudit, ...]
     findings: tuple[Finding, ...]
+    """Of an audit just made, any sequence: they are packed."""
     weights: tuple[WeightCount, ...] = ()
     container_count: int = 0
     policy: PolicyRecord | None = None
