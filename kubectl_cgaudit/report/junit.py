@@ -17,17 +17,12 @@ from kubectl_cgaudit.report.pieces import Pieces, together, whole
 _ABOUT_NODES = frozenset({"CGA101", "CGA102", "CGA103", "CGA202", "CGA207"})
 _FAILS = frozenset({"critical", "high", "medium"})
 Outcome = Literal["failure", "error", "passed"]
+_Said = tuple[Finding | str, ...]
+"""What a rule says of a node or workload: what it found, then the words of what is set apart."""
 _COUNTED: tuple[tuple[str, Outcome], ...] = (("failures", "failure"), ("errors", "error"))
 
 
-class _Said(Struct, frozen=True):
-    """What a rule says of a node or workload: what it found, and of what is set apart the words."""
-
-    findings: list[Finding]
-    calm: list[str]
-
-
-class _Case(Struct, frozen=True):
+class _Case(Struct, frozen=True, gc=False):
     """A test case."""
 
     attributes: str
@@ -35,7 +30,7 @@ class _Case(Struct, frozen=True):
     outcome: Outcome
     kind: str = ""
     message: str = ""
-    said: _Said | None = None
+    said: _Said = ()
     """In one that passed it is of low severity, known or excepted."""
 
 
@@ -64,9 +59,9 @@ class _Asked(Struct, frozen=True):
         said: dict[Subject, _Said] = {}
         for place in self.places.get(rule, ()):
             finding = self.findings[place]
-            said.setdefault(finding.subject, _Said([], [])).findings.append(finding)
+            said[finding.subject] = (*said.get(finding.subject, ()), finding)
         for about, words in self.apart.get(rule, ()):
-            said.setdefault(about, _Said([], [])).calm.append(words)
+            said[about] = (*said.get(about, ()), words)
         return said
 
     def case(self, about: Subject) -> _Case:
@@ -136,7 +131,7 @@ def _cases(rule: str, every: Mapping[Subject, _Case], asked: _Asked) -> Iterator
     listed = dict(sorted({**every, **more}.items(), key=lambda entry: _order(entry[0]))) if more else every
     for about, silent in listed.items():
         of_it = said.get(about)
-        yield silent if of_it is None else _telling(silent, of_it)
+        yield _telling(silent, of_it) if of_it else silent
 
 
 def _coverage(audit: Audit) -> Iterator[_Case]:
@@ -146,7 +141,7 @@ def _coverage(audit: Audit) -> Iterator[_Case]:
         gaps = (GapRecord("coverage", "the audit is incomplete", "Run it again"),)
     for gap in gaps:
         text = f"{gap.what}: {gap.why}. {gap.remedy}."
-        yield _Case(_attributes("audit", gap.what), "error", "incomplete", f"{gap.what}: {gap.why}.", _Said([], [text]))
+        yield _Case(_attributes("audit", gap.what), "error", "incomplete", f"{gap.what}: {gap.why}.", (text,))
     if not gaps:
         yield _Case(_attributes("audit", "coverage"), "passed")
 
@@ -191,7 +186,7 @@ def _silent(subject: Subject, *, is_open: bool) -> _Case:
 
 def _telling(silent: _Case, said: _Said) -> _Case:
     """The case under a rule that says this."""
-    failing = next((finding for finding in said.findings if finding.severity in _FAILS), None)
+    failing = next((each for each in said if isinstance(each, Finding) and each.severity in _FAILS), None)
     if failing is None:
         return _Case(silent.attributes, silent.outcome, silent.kind, silent.message, said)
     return _Case(silent.attributes, "failure", failing.severity, f"{_condition(failing)}{failing.seen}", said)
@@ -226,10 +221,9 @@ def _suite(suite: _Suite, counts: Counter[Outcome], audit: Audit) -> Iterator[st
 
 def _rest(case: _Case) -> str:
     """What comes behind the attributes."""
-    said = case.said
-    if case.outcome == "passed" and said is None:
+    if case.outcome == "passed" and not case.said:
         return "/>\n"
-    body = "\n".join(map(_text, [*map(_line, said.findings), *said.calm])) if said else ""
+    body = "\n".join(_text(each if isinstance(each, str) else _line(each)) for each in case.said)
     if case.outcome == "passed":
         return f">\n<system-out>{body}</system-out>\n</testcase>\n"
     start = f'<{case.outcome} type="{_text(case.kind)}" message="{_text(case.message)}">'
