@@ -12,6 +12,7 @@ from kubectl_cgaudit.report.cuts import IN_FULL, Limits, first, fit
 from kubectl_cgaudit.report.groups import grouped
 from kubectl_cgaudit.report.inside import Inside, moving
 from kubectl_cgaudit.report.pictures import curves, flow
+from kubectl_cgaudit.report.pieces import together
 from kubectl_cgaudit.report.terms import TERMS
 
 MOST = 4_900_000
@@ -51,7 +52,8 @@ def render(audit: Audit) -> str:
 
     def draw(limits: Limits) -> str:
         rows = list(islice(appendix.rows(audit.workloads), limits.containers + 1))
-        return template.render(
+        # Not `render`: it holds every small part of the page until the end.
+        parts = template.generate(
             audit=audit,
             limits=limits,
             groups=groups,
@@ -66,6 +68,7 @@ def render(audit: Audit) -> str:
             appendix=rows[: limits.containers],
             more_rows=len(rows) > limits.containers,
         )
+        return "".join(together(parts))
 
     return fit(draw, LIMITS, MOST) + "\n"
 

@@ -1,6 +1,7 @@
 """The nodes' part of the table: a row for each outcome, nodes with the same outcomes together."""
 
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 
 import msgspec
 
@@ -57,7 +58,8 @@ def system_slice(nodes: Sequence[NodeAudit]) -> str:
 def _groups(nodes: Sequence[NodeAudit]) -> list[tuple[NodeAudit, list[str]]]:
     equal: dict[bytes, tuple[NodeAudit, list[str]]] = {}
     for node in nodes:
-        same = msgspec.json.encode((node.cases, node.confidence))
+        # The digest: what it is of would fill the memory.
+        same = sha256(msgspec.json.encode((node.cases, node.confidence))).digest()
         equal.setdefault(same, (node, []))[1].append(node.name)
     return list(equal.values())
 
