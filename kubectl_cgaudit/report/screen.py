@@ -124,7 +124,8 @@ def _wrapped(text: str, width: int, first: str, rest: str) -> str | None:
     lines, start, indent = [], 0, first
     while len(text) - start > (room := width - len(indent)):
         end = text.rfind(" ", start, start + room + 1)
-        if end < 0:
+        next_end = text.find(" ", end + 1)
+        if end < 0 or (len(text) if next_end < 0 else next_end) - end - 1 > room:
             return None
         lines.append(indent + text[start:end])
         start, indent = end + 1, rest
