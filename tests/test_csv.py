@@ -130,9 +130,9 @@ def test_hostile_names_come_back_and_nothing_is_a_formula(name: str) -> None:
 def test_a_piece_a_workload() -> None:
     pieces = csv.pieces(RECORDED)
     assert [*pieces.head] == [",".join(csv.COLUMNS) + "\r\n"]
+    assert pieces.each
     part = pieces.each(RECORDED.workloads[0], True)
     (first, *_) = RECORDED.workloads[0].pods
-    assert part.pod
     row, more = part.pod(of_audit(first), True).split("\r\n", 1)
     assert row.startswith(f"shop,Deployment,checkout,loses;moves;nominal,assumed,{first.name},{first.node},")
     assert row.count(",") == len(csv.COLUMNS) - 1

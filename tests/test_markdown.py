@@ -361,9 +361,10 @@ def test_findings_say_why_once_and_a_common_remedy_once() -> None:
     assert text.count("give system.slice weight 39") == 1
     for finding in audit.findings:
         assert finding.subject.title in text
-    assert sum(len(remedied.findings) for group in rules(audit.findings) for remedied in group.groups) == len(
-        audit.findings
-    )
+    every = len(audit.findings)
+    assert sum(group.amount for group in rules(audit.findings, 1)) == every
+    assert sum(len(remedied.findings) for group in rules(audit.findings, every) for remedied in group.groups) == every
+    assert all(len(group.groups) == len(group.groups[0].findings) == 1 for group in rules(audit.findings, 1))
 
 
 def test_every_rule_links_to_its_page_under_the_homepage_of_the_plugin() -> None:

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import termios
+import textwrap
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -172,6 +173,19 @@ def test_cutting_and_wrapping_keep_to_the_width(name: str, width: int) -> None:
     assert columns(cut(shown, width)) <= width
     assert columns(middle(shown, width)) <= width
     assert all(columns(line) <= width for line in wrap(shown, width).splitlines())
+
+
+@given(
+    st.text("ab -", max_size=120), st.integers(4, 20), st.sampled_from(("", " ", "   ")), st.sampled_from(("", "  "))
+)
+@example("ab ab", 5, "", "")
+@example("ab abab", 5, "", "")
+@example("a " * 20 + "abababababab", 10, "  ", "")
+@settings(max_examples=500, deadline=None)
+def test_plain_text_is_wrapped_as_textwrap_does(text: str, width: int, first: str, rest: str) -> None:
+    assert wrap(text, width, first, rest) == textwrap.fill(
+        text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
 
 
 def test_columns_stay_under_their_titles_beside_wide_characters() -> None:

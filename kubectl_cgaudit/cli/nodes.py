@@ -29,7 +29,7 @@ def nodes_command(outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> 
 
     wanted = output.parse(outputs, _FORMATS)
     cluster, comparisons = compare(DEFAULT_TO, flags)
-    found = [judged.judge(comparison, cluster) for comparison in comparisons]
+    found = judged.judge(comparisons, cluster)
     read = cluster.cgroup_v1_warnings is not None
     texts: dict[str, Callable[[output.Output], str]] = {
         "text": lambda each: nodes.as_text(found, evidence=evidence, events_read=read, screen=output.screen(each)),

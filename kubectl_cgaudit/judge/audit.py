@@ -208,7 +208,7 @@ class NodeAudit(_Record, frozen=True):
     cases: tuple[NodeCase, ...]
 
 
-class Subject(_Record, frozen=True):
+class Subject(_Record, frozen=True, gc=False):
     """What a finding is about."""
 
     kind: SubjectKind
@@ -222,7 +222,7 @@ class Subject(_Record, frozen=True):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-class Finding(_Record, frozen=True):
+class Finding(_Record, frozen=True, gc=False):
     """One finding."""
 
     rule: str
@@ -339,6 +339,7 @@ class Audit(_Record, frozen=True):
     nodes: tuple[NodeAudit, ...]
     workloads: tuple[WorkloadAudit, ...]
     findings: tuple[Finding, ...]
+    """Of an audit just made, any sequence: they are packed."""
     weights: tuple[WeightCount, ...] = ()
     container_count: int = 0
     policy: PolicyRecord | None = None

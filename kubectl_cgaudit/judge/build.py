@@ -1,6 +1,7 @@
 """The whole audit, from what was collected."""
 
 from collections.abc import Iterator
+from typing import cast
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.collect.model import Cluster
@@ -10,6 +11,7 @@ from kubectl_cgaudit.judge import nodes
 from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Coverage, Finding, ScenarioRecord
 from kubectl_cgaudit.judge.compare import Comparison, compare
 from kubectl_cgaudit.judge.coverage import cover
+from kubectl_cgaudit.judge.findings import Findings
 from kubectl_cgaudit.judge.rules import coverage as coverage_rule
 from kubectl_cgaudit.judge.rules import inside, quota, readers, system, weight
 from kubectl_cgaudit.judge.rules import nodes as node_rules
@@ -49,7 +51,7 @@ def audit(
     # Before the workloads are made, which lets go of what is kept of them.
     sure_losses = judged.sure_losses()
     workloads = judged.workloads()
-    findings = tuple(sorted(_findings(context, comparisons, coverage, judged), key=lambda each: each.order))
+    findings = Findings(_findings(context, comparisons, coverage, judged))
     return Audit(
         schema_version=SCHEMA_VERSION,
         tool_version=__version__,
@@ -59,9 +61,10 @@ def audit(
         ),
         verdict=conclude(workloads, findings, coverage, thresholds, sure_losses),
         coverage=coverage,
-        nodes=tuple(nodes.judge(comparison, cluster) for comparison in comparisons),
+        nodes=nodes.judge(comparisons, cluster),
         workloads=workloads,
-        findings=findings,
+        # Any sequence will do for who reads it.
+        findings=cast("tuple[Finding, ...]", findings),
         weights=judged.weights(),
         container_count=judged.containers(),
     )

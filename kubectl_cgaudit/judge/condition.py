@@ -1,6 +1,7 @@
 """What a result depends on, in as few words as the cases allow."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 
 def condition(found: Sequence[str], every: Sequence[str]) -> str:
@@ -9,8 +10,11 @@ def condition(found: Sequence[str], every: Sequence[str]) -> str:
     Cases are named like `cgroup v1, linear runtime`. Both v1 cases are `if cgroup v1`, all but one are
     `unless` that one.
     """
-    if len(found) == len(every):
-        return ""
+    return "" if len(found) == len(every) else _condition(tuple(found), tuple(every))
+
+
+@lru_cache(maxsize=4096)
+def _condition(found: tuple[str, ...], every: tuple[str, ...]) -> str:
     if words := _shared(found, every):
         return f"if {words}"
     if words := _shared([each for each in every if each not in found], every):

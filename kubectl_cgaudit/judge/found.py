@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison
@@ -13,10 +12,14 @@ from kubectl_cgaudit.judge.rounding import DIGITS
 from kubectl_cgaudit.judge.rules.context import Context, PodRule
 
 
-class _Worst(Struct):
-    """The worst place of a rule in a workload, and how many places there are."""
+class _Worst(Struct, gc=False):
+    """The worst place of a rule in a workload, and how many places there are. There are many: it holds no tuples."""
 
-    rank: tuple[bool, float, tuple[str, str]]
+    sure: bool
+    badness: float
+    pod: str
+    container: str
+    """The first four decide between two."""
     comparison: Comparison
     index: int
     count: int = 1
@@ -37,36 +40,43 @@ class FoundInPods:
         name = pod.name
         for found in kind.found:
             container = "" if found.container is None else pod.containers[found.container].name
-            self._take(found.rule, key, (found.sure, found.badness, (name, container)), comparison, index)
+            self._take(found.rule, key, found.sure, found.badness, name, container, comparison, index)
         for place, holds in self._by_share:
             hit = [each for each in changes if each is not None and holds(self._context.thresholds, each)]
             if hit:
-                rank = (len(hit) == len(changes), round(-min(hit), DIGITS), (name, ""))
-                self._take(place, key, rank, comparison, index)
+                sure, badness = len(hit) == len(changes), round(-min(hit), DIGITS)
+                self._take(place, key, sure, badness, name, "", comparison, index)
 
     def _take(
-        self, rule: int, key: Key, rank: tuple[bool, float, tuple[str, str]], comparison: Comparison, index: int
+        self,
+        rule: int,
+        key: Key,
+        sure: bool,
+        badness: float,
+        pod: str,
+        container: str,
+        comparison: Comparison,
+        index: int,
     ) -> None:
         worst = self._worst[rule].get(key)
         if worst is None:
-            self._worst[rule][key] = _Worst(rank, comparison, index)
+            self._worst[rule][key] = _Worst(sure, badness, pod, container, comparison, index)
             return
         worst.count += 1
-        if rank > worst.rank:
-            worst.rank, worst.comparison, worst.index = rank, comparison, index
+        if (sure, badness, pod, container) > (worst.sure, worst.badness, worst.pod, worst.container):
+            worst.sure, worst.badness, worst.pod, worst.container = sure, badness, pod, container
+            worst.comparison, worst.index = comparison, index
 
     def findings(self) -> Iterator[Finding]:
         """One finding a workload and rule, sure ones and the worst first."""
-        same: dict[str, str] = {}
         for rule, worst in zip(self._rules, self._worst, strict=True):
-            for key in sorted(worst, key=lambda key: (-worst[key].rank[1], key)):
-                finding = self._finding(rule, key, worst.pop(key))
-                yield replace(finding, remedy=same.setdefault(finding.remedy, finding.remedy))
+            for key in sorted(worst, key=lambda key: (-worst[key].badness, key)):
+                yield self._finding(rule, key, worst.pop(key))
 
     def _finding(self, rule: PodRule, key: Key, worst: _Worst) -> Finding:
         placed, cases = worst.comparison.placed[worst.index], worst.comparison.pod(worst.index)
         hits = rule.hits(self._context, worst.comparison, placed, cases)
-        hit = next(hit for hit in hits if hit.where == worst.rank[2])
+        hit = next(hit for hit in hits if hit.where == (worst.pod, worst.container))
         others = worst.count - 1
         are = "is" if others == 1 else "are"
         more = f" {others} more of this workload {are} found by this rule." if others else ""

@@ -1,5 +1,9 @@
 """What the migration changes on every node between pods and system processes."""
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TypeVar, cast
+
 from kubectl_cgaudit.collect.model import Cluster, Qos
 from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC
 from kubectl_cgaudit.detect.runtime import ALWAYS, Runtime
@@ -11,11 +15,31 @@ from kubectl_cgaudit.judge.rounding import DIGITS
 from kubectl_cgaudit.predict.shape import QOS_CLASSES
 from kubectl_cgaudit.predict.tree import NodeTree
 
+T = TypeVar("T")
 
-def judge(comparison: Comparison, cluster: Cluster) -> NodeAudit:
-    """The node with its cases."""
-    node = comparison.node
+
+def judge(comparisons: Iterable[Comparison], cluster: Cluster) -> tuple[NodeAudit, ...]:
+    """The nodes with their cases."""
+    same = _Same()
+    return tuple(_judge(comparison, cluster, same) for comparison in comparisons)
+
+
+class _Same:
+    """What many nodes have in common is kept once."""
+
+    def __init__(self) -> None:
+        self._kept: dict[object, object] = {}
+
+    def __call__(self, value: T, key: object = None) -> T:
+        """The first value that was equal; `key` stands for one that cannot be a key itself."""
+        return cast("T", self._kept.setdefault(value if key is None else key, value))
+
+
+def _judge(comparison: Comparison, cluster: Cluster, same: _Same) -> NodeAudit:
+    node, state = comparison.node, comparison.state
     answers = (cluster.kubelets or {}).get(node.name)
+    known = _known(state, comparison.handlers)
+    pods = Counter(pod.qos for pod, _ in comparison.placed)
     return NodeAudit(
         name=node.name,
         kubelet_version=node.kubelet_version,
@@ -24,40 +48,42 @@ def judge(comparison: Comparison, cluster: Cluster) -> NodeAudit:
         kernel=node.kernel,
         allocatable_milli=node.allocatable_milli,
         pod_count=len(comparison.placed),
-        confidence=of_handlers(comparison.state, comparison.handlers),
-        known=_known(comparison.state, comparison.handlers),
-        hints=comparison.state.hints,
-        evidence=tuple(
-            EvidenceRecord(each.about, each.value, each.confidence, each.source, each.saw)
-            for each in comparison.state.evidence
+        confidence=of_handlers(state, comparison.handlers),
+        known=same(known, ("known", *known.items())),
+        hints=same(state.hints),
+        evidence=same(
+            tuple(
+                EvidenceRecord(each.about, each.value, each.confidence, each.source, each.saw)
+                for each in state.evidence
+            )
         ),
-        contradictions=comparison.state.contradictions,
+        contradictions=state.contradictions,
         problems=answers.problems if answers else (),
         cases=tuple(
-            NodeCase(case.when, _moment(case.before, case.now), _moment(case.after, case.then))
+            NodeCase(case.when, _moment(case.before, case.now, pods, same), _moment(case.after, case.then, pods, same))
             for case in comparison.cases
         ),
     )
 
 
-def _moment(tree: NodeTree, setup: Setup) -> NodeMoment:
+def _moment(tree: NodeTree, setup: Setup, pods: Mapping[Qos, int], same: _Same) -> NodeMoment:
     kubepods = tree.kubepods.value or 0
     system = tree.system.value or 1
+    runtimes = {handler: str(runtime) for handler, runtime in setup.runtimes}
     return NodeMoment(
         cgroup=setup.cgroup,
         kubepods=kubepods,
         system_slice=system,
-        pods_per_system=round(kubepods / system, DIGITS),
-        pods_share=round(tree.kubepods.share or 0.0, DIGITS),
-        system_share=round(tree.system.share or 0.0, DIGITS),
-        kubelet=f"{setup.kubelet_version or 'version unknown'} ({setup.kubelet_formula})",
-        runtimes={handler: str(runtime) for handler, runtime in setup.runtimes},
-        qos={qos: _qos(tree, qos) for qos in QOS_CLASSES},
+        pods_per_system=same(round(kubepods / system, DIGITS)),
+        pods_share=same(round(tree.kubepods.share or 0.0, DIGITS)),
+        system_share=same(round(tree.system.share or 0.0, DIGITS)),
+        kubelet=same(f"{setup.kubelet_version or 'version unknown'} ({setup.kubelet_formula})"),
+        runtimes=same(runtimes, ("runtimes", *runtimes.items())),
+        qos={qos: same(_qos(tree, qos, pods[qos])) for qos in QOS_CLASSES},
     )
 
 
-def _qos(tree: NodeTree, qos: Qos) -> QosMoment:
-    count = sum(pod.qos == qos for pod, _ in tree.pods.placed)
+def _qos(tree: NodeTree, qos: Qos, count: int) -> QosMoment:
     slices = {"Burstable": tree.burstable, "BestEffort": tree.besteffort}
     if qos in slices:
         return QosMoment(count, slices[qos].value or 0, round(slices[qos].share or 0.0, DIGITS))

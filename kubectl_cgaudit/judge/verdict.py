@@ -25,14 +25,20 @@ def conclude(
     `sure_losses` are of each workload that loses the greatest loss that holds in every case, and its node.
     """
     effects = Counter(workload.effect for workload in workloads)
-    severities = Counter(finding.severity for finding in findings)
+    severities: Counter[str] = Counter()
+    critical: Counter[tuple[str, str]] = Counter()
+    asked = False
+    for finding in findings:
+        severities[finding.severity] += 1
+        critical[finding.rule, finding.when] += finding.severity == "critical"
+        asked = asked or finding.title == UNKNOWN_STATE.title
     parts = [
-        _stopping(findings),
+        _stopping(critical),
         _losing(len(workloads), sure_losses),
         _moving(workloads),
         _open(workloads, coverage),
     ]
-    said = [part for part in parts if part] or [_calm(workloads, findings, effects, thresholds)]
+    said = [part for part in parts if part] or [_calm(workloads, effects, thresholds, asked=asked)]
     return Verdict(
         sentence=" ".join([*_incomplete(coverage, found=any(parts)), *said, *_caveats(coverage, found=any(parts))]),
         workloads={effect: effects[effect] for effect in EFFECTS},
@@ -41,19 +47,19 @@ def conclude(
     )
 
 
-def _stopping(findings: Sequence[Finding]) -> str:
+def _stopping(critical: Counter[tuple[str, str]]) -> str:
+    """How many do not start, by rule and what it depends on."""
     parts = []
     for rule, what, fate in (
         (V1_NODE.id, "node", "not come back from the kubelet upgrade"),
         (WILL_NOT_START.id, "workload", "have a container that does not start"),
     ):
-        found = [finding for finding in findings if finding.rule == rule and finding.severity == "critical"]
-        sure = sum(not finding.when for finding in found)
+        open_ = {when: count for (of, when), count in critical.items() if of == rule and when and count}
+        sure = critical[rule, ""]
         if sure:
             parts.append(f"{counted(sure, what)} will {fate}.")
-        if len(found) > sure:
-            conditions = sorted({finding.when for finding in found if finding.when})
-            parts.append(f"{counted(len(found) - sure, what)} may {fate}, {' or '.join(conditions)}.")
+        if open_:
+            parts.append(f"{counted(sum(open_.values()), what)} may {fate}, {' or '.join(sorted(open_))}.")
     return " ".join(parts)
 
 
@@ -105,13 +111,10 @@ def _at_worst(workloads: Sequence[WorkloadAudit]) -> str:
     return f"; at worst {title} loses {-loss:.0%} against system processes" if round(loss * 100) < 0 else ""
 
 
-def _calm(
-    workloads: Sequence[WorkloadAudit], findings: Sequence[Finding], effects: Counter[Effect], thresholds: Thresholds
-) -> str:
+def _calm(workloads: Sequence[WorkloadAudit], effects: Counter[Effect], thresholds: Thresholds, *, asked: bool) -> str:
     """What is said if no workload stops, loses, is open, or has CPU moving inside its pods."""
     if not workloads:
         return "No pod was audited: nothing can be said about workloads."
-    asked = any(finding.title == UNKNOWN_STATE.title for finding in findings)
     whatever = ", whichever way the open questions (CGA102) turn out" if asked else ""
     if effects["gains"]:
         verb = "gains" if effects["gains"] == 1 else "gain"
@@ -152,10 +155,13 @@ def steps(findings: Sequence[Finding]) -> tuple[str, ...]:
 
     What is open comes before remedies that only hold under a condition: whoever knows the answer may not need them.
     """
-    serious = [finding for finding in findings if finding.severity != "low"] or findings
-    ordered = sorted(serious, key=lambda finding: 2 if finding.when else finding.rule == UNKNOWN_STATE.id)
+    firsts: dict[tuple[bool, int, str], Finding] = {}
+    for finding in findings:
+        place = 2 if finding.when else int(finding.rule == UNKNOWN_STATE.id)
+        firsts.setdefault((finding.severity == "low", place, finding.rule), finding)
+    serious = {of: finding for of, finding in firsts.items() if not of[0]} or firsts
     steps: dict[str, str] = {}
-    for finding in ordered:
+    for _, finding in sorted(serious.items(), key=lambda entry: entry[0][1]):
         when = f"{finding.when}: " if finding.when else ""
         steps.setdefault(finding.rule, f"{finding.rule} ({finding.subject.title}): {when}{finding.remedy}")
     return tuple(steps.values())[:_MOST_STEPS]

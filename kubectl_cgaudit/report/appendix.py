@@ -1,6 +1,6 @@
 """Every pod and container as a row; pods of a workload that show the same are one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -8,12 +8,16 @@ from kubectl_cgaudit.judge.audit import CaseChange, PodAudit, WorkloadAudit
 from kubectl_cgaudit.report import content
 from kubectl_cgaudit.report.words import arrow, counted, percent
 
+_Place = tuple[str, str]
+"""A pod and its node."""
+
 
 class Row(Struct, frozen=True):
     """Equal containers of a workload, or its equal pods. Strings are not escaped."""
 
     workload: WorkloadAudit
-    pods: tuple[PodAudit, ...]
+    where: str
+    """The pod and its node, or how many there are of both."""
     container: str
     """Empty for the pod itself."""
     role: str
@@ -24,25 +28,25 @@ class Row(Struct, frozen=True):
     in_pod: str
     quota: str
 
-    @property
-    def where(self) -> str:
-        """The pod and its node, or how many there are of both."""
-        nodes = {pod.node for pod in self.pods}
-        if len(self.pods) == 1:
-            return f"{self.pods[0].name} on {self.pods[0].node}"
-        on = f"on {self.pods[0].node}" if len(nodes) == 1 else f"on {counted(len(nodes), 'node')}"
-        return f"{counted(len(self.pods), 'pod')}, such as {self.pods[0].name}, {on}"
-
 
 def rows(workloads: Iterable[WorkloadAudit]) -> Iterator[Row]:
     """The rows, workload by workload, made as they are asked for."""
     for workload in workloads:
-        joined: dict[tuple[str, ...], list[PodAudit]] = {}
+        joined: dict[tuple[str, ...], list[_Place]] = {}
         for pod in workload.pods:
+            place = pod.name, pod.node
             for face in _faces(pod):
-                joined.setdefault(face, []).append(pod)
-        for face, pods in joined.items():
-            yield Row(workload, tuple(pods), *face)
+                joined.setdefault(face, []).append(place)
+        for face, places in joined.items():
+            yield Row(workload, _where(places), *face)
+
+
+def _where(places: Sequence[_Place]) -> str:
+    (pod, node), nodes = places[0], len({node for _, node in places})
+    if len(places) == 1:
+        return f"{pod} on {node}"
+    on = f"on {node}" if nodes == 1 else f"on {counted(nodes, 'node')}"
+    return f"{counted(len(places), 'pod')}, such as {pod}, {on}"
 
 
 def _faces(pod: PodAudit) -> Iterator[tuple[str, ...]]:

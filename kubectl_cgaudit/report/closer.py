@@ -34,24 +34,24 @@ class Closer(Struct, frozen=True):
     rows: tuple[tuple[str, str, str, str], ...]
     """Level, who writes it, now, after."""
     why: str
-    findings: tuple[Finding, ...]
+    findings: Sequence[Finding]
     others: str
     """What of the workload is not in the picture."""
 
 
-def by_subject(findings: Iterable[Finding]) -> dict[SubjectKey, tuple[Finding, ...]]:
-    """The findings of each workload, worst first."""
-    found: dict[SubjectKey, tuple[Finding, ...]] = {}
+def by_subject(findings: Iterable[Finding], workloads: Iterable[WorkloadAudit]) -> dict[SubjectKey, list[Finding]]:
+    """The findings of each of these workloads, worst first."""
+    found: dict[SubjectKey, list[Finding]] = {(each.namespace, each.name, each.kind): [] for each in workloads}
     for finding in findings:
         about = finding.subject
-        if about.kind == "workload":
-            key = about.namespace, about.name, about.workload_kind
-            found[key] = (*found.get(key, ()), finding)
+        of_it = found.get((about.namespace, about.name, about.workload_kind))
+        if of_it is not None and about.kind == "workload":
+            of_it.append(finding)
     return found
 
 
 def closer(
-    workload: WorkloadAudit, nodes: Mapping[str, NodeAudit], findings: Mapping[SubjectKey, tuple[Finding, ...]]
+    workload: WorkloadAudit, nodes: Mapping[str, NodeAudit], findings: Mapping[SubjectKey, Sequence[Finding]]
 ) -> Closer | None:
     """The closer look; None where no pod was predicted."""
     change = _decisive(workload)

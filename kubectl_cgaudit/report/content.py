@@ -1,6 +1,6 @@
 """What the Markdown and the HTML report both say, in plain text that is not escaped yet."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
@@ -108,10 +108,10 @@ C = TypeVar("C", NodeCase, CaseChange)
 
 
 class Remedied(Struct, frozen=True):
-    """The findings of a rule that one remedy answers."""
+    """The first findings of a rule that one remedy answers."""
 
     remedy: str
-    findings: tuple[Finding, ...]
+    findings: Sequence[Finding]
 
 
 class RuleGroup(Struct, frozen=True):
@@ -121,7 +121,9 @@ class RuleGroup(Struct, frozen=True):
     title: str
     why: str
     counts: str
-    groups: tuple[Remedied, ...]
+    amount: int
+    groups: Sequence[Remedied]
+    """The first, of as many findings as were asked for."""
 
 
 def facts(audit: Audit) -> list[tuple[str, str]]:
@@ -313,21 +315,28 @@ def times_system(case: CaseChange) -> str:
     return arrow(*("?" if m.against_system is None else number(m.against_system) for m in (case.before, case.after)))
 
 
-def rules(findings: Iterable[Finding]) -> list[RuleGroup]:
-    """The findings by rule, the worst first; within a rule those that one remedy answers together."""
-    by_rule: dict[str, list[Finding]] = {}
+def rules(findings: Iterable[Finding], most: int) -> list[RuleGroup]:
+    """The findings by rule, the worst first; within a rule those that one remedy answers together.
+
+    Of each rule so many are kept that the first `most` can be shown.
+    """
+    severities: dict[str, Counter[str]] = defaultdict(Counter)
+    by_rule: dict[str, dict[str, list[Finding]]] = defaultdict(dict)
     for finding in findings:
-        by_rule.setdefault(finding.rule, []).append(finding)
-    return [_rule_group(rule, found) for rule, found in by_rule.items()]
+        severities[finding.rule][finding.severity] += 1
+        by_remedy = by_rule[finding.rule]
+        answered = by_remedy.get(finding.remedy)
+        if answered is None and len(by_remedy) < most:
+            by_remedy[finding.remedy] = [finding]
+        elif answered is not None and len(answered) < most:
+            answered.append(finding)
+    return [_rule_group(severities[rule], by_remedy) for rule, by_remedy in by_rule.items()]
 
 
-def _rule_group(rule: str, found: Sequence[Finding]) -> RuleGroup:
-    severities: list[str] = [finding.severity for finding in found]
-    by_remedy: dict[str, list[Finding]] = {}
-    for finding in found:
-        by_remedy.setdefault(finding.remedy, []).append(finding)
-    groups = tuple(Remedied(remedy, tuple(answered)) for remedy, answered in by_remedy.items())
-    return RuleGroup(rule, found[0].title, found[0].why, severity_counts(Counter(severities)), groups)
+def _rule_group(severities: Counter[str], by_remedy: Mapping[str, Sequence[Finding]]) -> RuleGroup:
+    groups = [Remedied(remedy, answered) for remedy, answered in by_remedy.items()]
+    first = groups[0].findings[0]
+    return RuleGroup(first.rule, first.title, first.why, severity_counts(severities), severities.total(), groups)
 
 
 def within(group: RuleGroup, most: int) -> tuple[list[Remedied], int]:
@@ -338,8 +347,7 @@ def within(group: RuleGroup, most: int) -> tuple[list[Remedied], int]:
         left -= len(kept)
         if kept:
             shown.append(Remedied(answered.remedy, kept))
-    total = sum(len(answered.findings) for answered in group.groups)
-    return shown, total - (most - left)
+    return shown, group.amount - (most - left)
 
 
 def subject(finding: Finding) -> str:

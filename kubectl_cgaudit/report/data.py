@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import Audit, CaseChange, ContainerAudit, Moment, PodAudit, WorkloadAudit
 from kubectl_cgaudit.judge.figures import Figures, Fixed, Form
+from kubectl_cgaudit.judge.findings import Findings
 from kubectl_cgaudit.report.gaps import GAP, Kept, filled, gapped
 from kubectl_cgaudit.report.pieces import Part, Pieces, whole
 
@@ -92,10 +93,10 @@ def _json_fields(audit: Audit, names: list[tuple[str, str]], *, first: bool) -> 
         value = getattr(audit, field)
         yield f'{"" if first else ","}\n  "{name}": '
         first = False
-        if isinstance(value, tuple) and value:
+        if isinstance(value, tuple | Findings):
             for index, each in enumerate(value):
                 yield ("," if index else "[") + _json_item(each)
-            yield "\n  ]"
+            yield "\n  ]" if value else "[]"
         else:
             yield _indented(value, 2)
 
@@ -133,8 +134,8 @@ def yaml_pieces(audit: Audit) -> Pieces:
 def _yaml_fields(audit: Audit, names: list[tuple[str, str]]) -> Iterator[str]:
     for name, field in names:
         value = getattr(audit, field)
-        if isinstance(value, tuple) and value:
-            yield f"{name}:\n"
+        if isinstance(value, tuple | Findings):
+            yield f"{name}:\n" if value else f"{name}: []\n"
             yield from map(_yaml_item, value)
         else:
             yield _dumped({name: value})

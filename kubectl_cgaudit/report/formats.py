@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 _RENDERERS = {
     "table": ("table", "render"),
-    "wide": ("table", "render_wide"),
+    "wide": ("table", "pieces_wide"),
     "json": ("data", "json_pieces"),
     "yaml": ("data", "yaml_pieces"),
     "csv": ("csv", "pieces"),
     "markdown": ("markdown", "render"),
     "html": ("html", "render"),
-    "sarif": ("sarif", "render"),
-    "junit": ("junit", "render"),
+    "sarif": ("sarif", "pieces"),
+    "junit": ("junit", "pieces"),
     "prometheus": ("prometheus", "render"),
     "ndjson": ("ndjson", "pieces"),
 }
@@ -27,7 +27,7 @@ FORMATS = tuple(_RENDERERS)
 
 
 def render(name: str, audit: "Audit", screen: "Screen | None" = None) -> "Pieces | str":
-    """A report, in pieces where it shows every pod. Those that people read in a terminal fit their text to the screen."""
+    """A report, in pieces where it may be long. Those that people read in a terminal fit their text to the screen."""
     module, function = _RENDERERS[name]
     make: Callable[..., Pieces | str] = getattr(import_module(f"kubectl_cgaudit.report.{module}"), function)
     return make(audit, screen=screen) if screen and name in _FOR_A_SCREEN else make(audit)

@@ -1,7 +1,9 @@
 """Nodes that run the same and change the same, so that five thousand of them read like five."""
 
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 
+import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit.judge.audit import CONFIDENCES, NodeAudit, NodeMoment
@@ -34,16 +36,18 @@ class NodeGroup(Struct, frozen=True):
 
 def grouped(nodes: Iterable[NodeAudit]) -> list[NodeGroup]:
     """The groups: least surely known first, then those whose pods lose most against the system, then by name."""
-    found: dict[object, list[NodeAudit]] = {}
+    found: dict[bytes, list[NodeAudit]] = {}
     for node in nodes:
         found.setdefault(_face(node), []).append(node)
     return sorted((NodeGroup(tuple(members)) for members in found.values()), key=_badness)
 
 
-def _face(node: NodeAudit) -> object:
+def _face(node: NodeAudit) -> bytes:
+    """What equal nodes have in common; its digest, as what it is of would fill the memory."""
     known = tuple((what, each.value, each.confidence) for what, each in node.known.items())
     cases = tuple((case.when, _root(case.before), _root(case.after)) for case in node.cases)
-    return node.kubelet_version, node.container_runtime, node.allocatable_milli, known, cases
+    face = node.kubelet_version, node.container_runtime, node.allocatable_milli, known, cases
+    return sha256(msgspec.json.encode(face)).digest()
 
 
 def _root(moment: NodeMoment) -> object:

@@ -12,6 +12,7 @@ from kubectl_cgaudit.report.cuts import IN_FULL, Limits, first, fit
 from kubectl_cgaudit.report.groups import grouped
 from kubectl_cgaudit.report.inside import Inside, moving
 from kubectl_cgaudit.report.pictures import curves, flow
+from kubectl_cgaudit.report.pieces import together
 from kubectl_cgaudit.report.terms import TERMS
 
 MOST = 4_900_000
@@ -42,24 +43,32 @@ _COLOURS = 6
 def render(audit: Audit) -> str:
     """The audit as an HTML page of less than 5 MB; what does not fit is cut, and the page says so."""
     by_name = {node.name: node for node in audit.nodes}
-    by_workload = closer.by_subject(audit.findings)
+    changed = [workload for workload in audit.workloads if workload.effect != "none"]
+    unchanged = [workload for workload in audit.workloads if workload.effect == "none"]
+    by_workload = closer.by_subject(audit.findings, changed[: LIMITS.cards])
     template = _environment().get_template("report.html.j2")
-    groups, rules, moving_pods = grouped(audit.nodes), content.rules(audit.findings), moving(audit.workloads)
+    groups, rules = grouped(audit.nodes), content.rules(audit.findings, LIMITS.findings)
+    moving_pods, sureness = moving(audit.workloads), content.sureness(audit.nodes)
 
     def draw(limits: Limits) -> str:
         rows = list(islice(appendix.rows(audit.workloads), limits.containers + 1))
-        return template.render(
+        # Not `render`: it holds every small part of the page until the end.
+        parts = template.generate(
             audit=audit,
             limits=limits,
             groups=groups,
             rules=rules,
             moving_pods=moving_pods,
+            sureness=sureness,
+            changed=changed,
+            unchanged=unchanged,
             by_name=by_name,
             by_workload=by_workload,
             container_count=audit.container_count,
             appendix=rows[: limits.containers],
             more_rows=len(rows) > limits.containers,
         )
+        return "".join(together(parts))
 
     return fit(draw, LIMITS, MOST) + "\n"
 

@@ -1,6 +1,7 @@
 """Where CPU moves between the containers of a pod: each container's part, now and after."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import overload
 
 from msgspec import Struct
 
@@ -39,11 +40,29 @@ class Inside(Struct, frozen=True):
     slices: tuple[Slice, ...]
 
 
-def moving(workloads: Iterable[WorkloadAudit]) -> list[Inside]:
+class _Moving(Sequence[Inside]):
+    """Made when they are asked for: a report shows the first few."""
+
+    def __init__(self, workloads: Sequence[WorkloadAudit]) -> None:
+        self._workloads = workloads
+
+    def __len__(self) -> int:
+        return len(self._workloads)
+
+    @overload
+    def __getitem__(self, index: int) -> Inside: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Inside]: ...
+    def __getitem__(self, index: int | slice) -> Inside | Sequence[Inside]:
+        found = self._workloads[index]
+        return _inside(found) if isinstance(found, WorkloadAudit) else [_inside(each) for each in found]
+
+
+def moving(workloads: Iterable[WorkloadAudit]) -> Sequence[Inside]:
     """The workloads in which CPU moves beyond the threshold, or may, most first; each by its worst pod."""
     found = [workload for workload in workloads if _moves(workload)]
     found.sort(key=lambda each: (each.inside_pod.change if each.inside_pod else 0.0, each.title, each.kind))
-    return [_inside(workload) for workload in found]
+    return _Moving(found)
 
 
 def _moves(workload: WorkloadAudit) -> bool:

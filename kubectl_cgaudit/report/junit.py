@@ -1,7 +1,8 @@
 """JUnit XML: a test suite a rule, a test case for each node or workload it was asked about."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Literal
 
@@ -11,137 +12,188 @@ from kubectl_cgaudit.judge.audit import Audit, Finding, GapRecord, Subject
 from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.links import finding_page
+from kubectl_cgaudit.report.pieces import Pieces, together, whole
 
 _ABOUT_NODES = frozenset({"CGA101", "CGA102", "CGA103", "CGA202", "CGA207"})
 _FAILS = frozenset({"critical", "high", "medium"})
-_Calm = dict[tuple[str, Subject], list[str]]
-"""What is said of findings that are set apart, by rule and subject."""
 Outcome = Literal["failure", "error", "passed"]
-
-
-class Case(Struct, frozen=True):
-    """A test case. `lines` are what was seen; those of one that passed are of low severity, known or excepted."""
-
-    classname: str
-    name: str
-    outcome: Outcome
-    kind: str = ""
-    message: str = ""
-    lines: tuple[str, ...] = ()
-
-
-class Suite(Struct, frozen=True):
-    """A rule and its cases."""
-
-    rule: str
-    title: str
-    cases: tuple[Case, ...]
-
-    def count(self, outcome: Outcome) -> int:
-        """How many of its cases ended so."""
-        return sum(case.outcome == outcome for case in self.cases)
-
-
-def render(audit: Audit) -> str:
-    """JUnit XML as Jenkins' junit-10.xsd describes it."""
-    return "".join(f"{line}\n" for line in _document(audit))
-
-
-def _document(audit: Audit) -> Iterator[str]:
-    suites = tuple(_suites(audit))
-    sums = {name: sum(suite.count(each) for suite in suites) for name, each in _COUNTED}
-    total = {"name": "kubectl cgaudit", "tests": sum(len(suite.cases) for suite in suites), **sums, "time": 0}
-    yield '<?xml version="1.0" encoding="UTF-8"?>'
-    yield _tag("testsuites", total)
-    for suite in suites:
-        yield from _suite(suite, audit)
-    yield "</testsuites>"
-
-
+_Said = tuple[Finding | str, ...]
+"""What a rule says of a node or workload: what it found, then the words of what is set apart."""
 _COUNTED: tuple[tuple[str, Outcome], ...] = (("failures", "failure"), ("errors", "error"))
 
 
-def _suites(audit: Audit) -> Iterator[Suite]:
+class _Case(Struct, frozen=True, gc=False):
+    """A test case."""
+
+    attributes: str
+    """Behind the rule in `classname`; escaped."""
+    outcome: Outcome
+    kind: str = ""
+    message: str = ""
+    said: _Said = ()
+    """In one that passed it is of low severity, known or excepted."""
+
+
+class _Suite(Struct, frozen=True):
+    """A rule and its cases. They are made each time they are asked for: all at once would fill the memory."""
+
+    rule: str
+    title: str
+    cases: Callable[[], Iterator[_Case]]
+
+
+class _Asked(Struct, frozen=True):
+    """What the rules were asked about, and what they found."""
+
+    findings: Sequence[Finding]
+    places: Mapping[str, Sequence[int]]
+    """Of a rule's findings."""
+    apart: Mapping[str, Sequence[tuple[Subject, str]]]
+    """What is said of findings of a rule that are set apart."""
+    nodes: Mapping[Subject, _Case]
+    """In the order of their cases, with the one under a rule that says nothing."""
+    workloads: Mapping[Subject, _Case]
+
+    def said(self, rule: str) -> dict[Subject, _Said]:
+        """What a rule says, by subject."""
+        said: dict[Subject, _Said] = {}
+        for place in self.places.get(rule, ()):
+            finding = self.findings[place]
+            said[finding.subject] = (*said.get(finding.subject, ()), finding)
+        for about, words in self.apart.get(rule, ()):
+            said[about] = (*said.get(about, ()), words)
+        return said
+
+    def case(self, about: Subject) -> _Case:
+        """The case of something of which nothing is said."""
+        return self.nodes.get(about) or self.workloads.get(about) or _silent(about, is_open=False)
+
+
+def pieces(audit: Audit) -> Pieces:
+    """JUnit XML as Jenkins' junit-10.xsd describes it."""
+    return Pieces(together(_document(audit)))
+
+
+def render(audit: Audit) -> str:
+    """All of it."""
+    return whole(pieces(audit), audit)
+
+
+def _document(audit: Audit) -> Iterator[str]:
+    suites = list(_suites(audit))
+    counts = [Counter(case.outcome for case in suite.cases()) for suite in suites]
+    sums = {name: sum(each[outcome] for each in counts) for name, outcome in _COUNTED}
+    total = {"name": "kubectl cgaudit", "tests": sum(each.total() for each in counts), **sums, "time": 0}
+    yield f'<?xml version="1.0" encoding="UTF-8"?>\n{_tag("testsuites", total)}\n'
+    for suite, each in zip(suites, counts, strict=True):
+        yield from _suite(suite, each, audit)
+    yield "</testsuites>\n"
+
+
+def _suites(audit: Audit) -> Iterator[_Suite]:
     titles: dict[str, str] = {}
     for rule in vars(catalogue).values():
         if isinstance(rule, catalogue.Rule):
             titles[rule.id] = f"{titles[rule.id]}; {rule.title}" if rule.id in titles else rule.title
-    found: dict[str, dict[Subject, list[Finding]]] = defaultdict(lambda: defaultdict(list))
-    for finding in audit.findings:
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, finding in enumerate(audit.findings):
         titles.setdefault(finding.rule, finding.title)
-        found[finding.rule][finding.subject].append(finding)
-    calm = _set_apart(audit)
+        places[finding.rule].append(place)
+    asked = _asked(audit, places)
+    for rule in sorted(titles):
+        if rule == catalogue.INCOMPLETE.id:
+            yield _Suite(rule, titles[rule], partial(_coverage, audit))
+        elif rule == catalogue.EXCEPTION.id:
+            if audit.policy or places[rule]:
+                yield _Suite(rule, titles[rule], partial(_exceptions, asked))
+        else:
+            every = asked.nodes if rule in _ABOUT_NODES else asked.workloads
+            yield _Suite(rule, titles[rule], partial(_cases, rule, every, asked))
+
+
+def _asked(audit: Audit, places: Mapping[str, Sequence[int]]) -> _Asked:
     nodes = {Subject("node", node.name): node.confidence == "unknown" for node in audit.nodes}
     workloads = {
         Subject("workload", each.name, each.namespace, each.kind): "unknown" in each.effects
         or each.unpredicted_pods > 0
         for each in audit.workloads
     }
-    for rule in sorted(titles):
-        if rule == catalogue.INCOMPLETE.id:
-            yield Suite(rule, titles[rule], tuple(_coverage(audit)))
-            continue
-        if rule == catalogue.EXCEPTION.id:
-            if audit.policy or found[rule]:
-                yield Suite(rule, titles[rule], tuple(_exceptions(found[rule], calm)))
-            continue
-        asked = {
-            **(nodes if rule in _ABOUT_NODES else workloads),
-            **dict.fromkeys([*found[rule], *(about for of, about in calm if of == rule)], False),
-        }
-        known = nodes | workloads
-        cases = [_case(rule, each, found[rule].get(each, []), known.get(each, False), calm) for each in asked]
-        yield Suite(rule, titles[rule], tuple(sorted(cases, key=lambda case: (case.classname, case.name))))
+    of_nodes, of_workloads = (
+        {about: _silent(about, is_open=of[about]) for about in sorted(of, key=_order)} for of in (nodes, workloads)
+    )
+    return _Asked(audit.findings, places, _set_apart(audit), of_nodes, of_workloads)
 
 
-def _coverage(audit: Audit) -> Iterator[Case]:
+def _cases(rule: str, every: Mapping[Subject, _Case], asked: _Asked) -> Iterator[_Case]:
+    """Of all that the rule was asked about, and of what else it speaks of."""
+    said = asked.said(rule)
+    more = {about: asked.case(about) for about in said if about not in every}
+    listed = dict(sorted({**every, **more}.items(), key=lambda entry: _order(entry[0]))) if more else every
+    for about, silent in listed.items():
+        of_it = said.get(about)
+        yield _telling(silent, of_it) if of_it else silent
+
+
+def _coverage(audit: Audit) -> Iterator[_Case]:
     """A gap is an error: what it hides was not tested."""
-    rule = catalogue.INCOMPLETE.id
     gaps = audit.coverage.gaps
     if not audit.coverage.complete and not gaps:
         gaps = (GapRecord("coverage", "the audit is incomplete", "Run it again"),)
     for gap in gaps:
         text = f"{gap.what}: {gap.why}. {gap.remedy}."
-        yield Case(f"{rule}.audit", gap.what, "error", "incomplete", f"{gap.what}: {gap.why}.", (text,))
+        yield _Case(_attributes("audit", gap.what), "error", "incomplete", f"{gap.what}: {gap.why}.", (text,))
     if not gaps:
-        yield Case(f"{rule}.audit", "coverage", "passed")
+        yield _Case(_attributes("audit", "coverage"), "passed")
 
 
-def _exceptions(found: Mapping[Subject, list[Finding]], calm: _Calm) -> Iterator[Case]:
+def _exceptions(asked: _Asked) -> Iterator[_Case]:
     """Those of the policy that are over or match nothing; else one that says there is none."""
-    subjects = dict.fromkeys([*found, *(about for rule, about in calm if rule == catalogue.EXCEPTION.id)])
-    for each in subjects:
-        yield _case(catalogue.EXCEPTION.id, each, found.get(each, []), False, calm)
-    if not subjects:
-        yield Case(f"{catalogue.EXCEPTION.id}.audit", "exceptions", "passed")
+    said = asked.said(catalogue.EXCEPTION.id)
+    for about, of_it in said.items():
+        yield _telling(_silent(about, is_open=False), of_it)
+    if not said:
+        yield _Case(_attributes("audit", "exceptions"), "passed")
 
 
-def _set_apart(audit: Audit) -> _Calm:
+def _set_apart(audit: Audit) -> dict[str, list[tuple[Subject, str]]]:
     """What is known or excepted breaks no build, but is said."""
-    said: _Calm = defaultdict(list)
+    said = defaultdict(list)
     for finding in audit.known:
-        said[finding.rule, finding.subject].append(f"known from the baseline: {_line(finding)}")
+        said[finding.rule].append((finding.subject, f"known from the baseline: {_line(finding)}"))
     for each in audit.excepted:
         until = f", until {each.expires}" if each.expires else ""
         why = f"excepted ({each.source}: {each.reason}{until})"
-        said[each.finding.rule, each.finding.subject].append(f"{why}: {_line(each.finding)}")
+        said[each.finding.rule].append((each.finding.subject, f"{why}: {_line(each.finding)}"))
     return said
 
 
-def _case(rule: str, subject: Subject, findings: list[Finding], is_open: bool, calm: _Calm) -> Case:
+def _order(subject: Subject) -> tuple[str, str]:
+    """The class and the name of its test cases."""
     name = f"{subject.workload_kind} {subject.name}" if subject.workload_kind else subject.name
-    classname = f"{rule}.{subject.namespace or subject.kind}"
-    lines = (*map(_line, findings), *calm.get((rule, subject), ()))
-    failing = [finding for finding in findings if finding.severity in _FAILS]
-    if failing:
-        first = failing[0]
-        return Case(classname, name, "failure", first.severity, f"{_condition(first)}{first.seen}", lines)
-    if is_open:
-        said = "It cannot be said: what its nodes run is not known, or they were not read. Not a pass."
-        if subject.kind == "node":
-            said = "It cannot be said: what the node runs is not known. Not a pass."
-        return Case(classname, name, "error", "unknown", said, lines)
-    return Case(classname, name, "passed", lines=lines)
+    return subject.namespace or subject.kind, name
+
+
+def _silent(subject: Subject, *, is_open: bool) -> _Case:
+    """The case under a rule that says nothing."""
+    attributes = _attributes(*_order(subject))
+    if not is_open:
+        return _Case(attributes, "passed")
+    why = "It cannot be said: what its nodes run is not known, or they were not read. Not a pass."
+    if subject.kind == "node":
+        why = "It cannot be said: what the node runs is not known. Not a pass."
+    return _Case(attributes, "error", "unknown", why)
+
+
+def _telling(silent: _Case, said: _Said) -> _Case:
+    """The case under a rule that says this."""
+    failing = next((each for each in said if isinstance(each, Finding) and each.severity in _FAILS), None)
+    if failing is None:
+        return _Case(silent.attributes, silent.outcome, silent.kind, silent.message, said)
+    return _Case(silent.attributes, "failure", failing.severity, f"{_condition(failing)}{failing.seen}", said)
+
+
+def _attributes(place: str, name: str) -> str:
+    return f'{_text(place)}" name="{_text(name)}" time="0"'
 
 
 def _condition(finding: Finding) -> str:
@@ -154,42 +206,33 @@ def _line(finding: Finding) -> str:
     return f"{finding.severity} {finding.rule}: {_condition(finding)}{finding.seen} {finding.remedy}{more}"
 
 
-def _suite(suite: Suite, audit: Audit) -> Iterator[str]:
-    counts = {name: suite.count(each) for name, each in _COUNTED}
+def _suite(suite: _Suite, counts: Counter[Outcome], audit: Audit) -> Iterator[str]:
+    failed = {name: counts[outcome] for name, outcome in _COUNTED}
     when = {"timestamp": audit.generated_at} if audit.generated_at else {}
-    head = {"name": f"{suite.rule} {suite.title}", "tests": len(suite.cases), **counts, "skipped": 0, "time": 0, **when}
-    yield _tag("testsuite", head)
-    yield "<properties>"
+    head = {"name": f"{suite.rule} {suite.title}", "tests": counts.total(), **failed, "skipped": 0, "time": 0, **when}
     facts = {"version": audit.tool_version, "scenario": audit.scenario.to, "source": audit.coverage.source}
-    for name, value in facts.items():
-        yield _tag("property", {"name": name, "value": value}, end="/>")
-    yield "</properties>"
-    for case in suite.cases:
-        yield from _element(case)
-    yield "</testsuite>"
+    properties = (_tag("property", {"name": name, "value": value}, end="/>\n") for name, value in facts.items())
+    yield f"{_tag('testsuite', head)}\n<properties>\n{''.join(properties)}</properties>\n"
+    start = f'<testcase classname="{_text(suite.rule)}.'
+    for case in suite.cases():
+        yield f"{start}{case.attributes}{_rest(case)}"
+    yield "</testsuite>\n"
 
 
-def _element(case: Case) -> Iterator[str]:
-    head = {"classname": case.classname, "name": case.name, "time": 0}
-    if case.outcome == "passed" and not case.lines:
-        yield _tag("testcase", head, end="/>")
-        return
-    yield _tag("testcase", head)
-    body = "\n".join(_text(line) for line in case.lines)
+def _rest(case: _Case) -> str:
+    """What comes behind the attributes."""
+    if case.outcome == "passed" and not case.said:
+        return "/>\n"
+    body = "\n".join(_text(each if isinstance(each, str) else _line(each)) for each in case.said)
     if case.outcome == "passed":
-        yield f"<system-out>{body}</system-out>"
-    else:
-        yield f"{_tag(case.outcome, {'type': case.kind, 'message': case.message})}{body}</{case.outcome}>"
-    yield "</testcase>"
+        return f">\n<system-out>{body}</system-out>\n</testcase>\n"
+    start = f'<{case.outcome} type="{_text(case.kind)}" message="{_text(case.message)}">'
+    return f">\n{start}{body}</{case.outcome}>\n</testcase>\n"
 
 
 def _tag(name: str, attributes: Mapping[str, object], end: str = ">") -> str:
-    return f"<{name}{''.join(_attributes(attributes.items()))}{end}"
-
-
-def _attributes(pairs: Iterable[tuple[str, object]]) -> Iterator[str]:
-    for key, value in pairs:
-        yield f' {key}="{_text(str(value))}"'
+    written = "".join(f' {key}="{_text(str(value))}"' for key, value in attributes.items())
+    return f"<{name}{written}{end}"
 
 
 def _text(text: str) -> str:

@@ -26,7 +26,7 @@ _WHY_QUESTION = "“The blog says 39 becomes 100, so why does my share not chang
 
 def render(audit: Audit) -> str:
     """The audit as a Markdown document of at most `MOST` characters."""
-    groups, rules = grouped(audit.nodes), content.rules(audit.findings)
+    groups, rules = grouped(audit.nodes), content.rules(audit.findings, START.findings)
     rows, inside = _first_rows(audit.workloads, START.containers), moving(audit.workloads)
     sureness, set_apart = content.sureness(audit.nodes), apart.parts(audit)
 
@@ -97,7 +97,7 @@ def _sureness(page: Page, audit: Audit, sureness: Sequence[tuple[str, tuple[int,
 
 def _findings(page: Page, rules: Sequence[content.RuleGroup]) -> str:
     shown, more = first(rules, page.limits.listed)
-    away = sum(_amount(group) for group in rules[len(shown) :])
+    away = sum(group.amount for group in rules[len(shown) :])
     cut = left_out(f"{counted(more, 'more rule')} with {counted(away, 'finding')}" if more else "")
     return paragraphs([*(_rule(page, group) for group in shown), cut]) or "None."
 
@@ -115,13 +115,9 @@ def _rule(page: Page, group: content.RuleGroup) -> str:
         [
             f"### {name} {page.name(group.title)}: {group.counts}",
             page.sentence(group.why),
-            folded(f"{counted(_amount(group), 'finding')}, and what to do", paragraphs([*answered, cut])),
+            folded(f"{counted(group.amount, 'finding')}, and what to do", paragraphs([*answered, cut])),
         ]
     )
-
-
-def _amount(group: content.RuleGroup) -> int:
-    return sum(len(answered.findings) for answered in group.groups)
 
 
 def _finding(page: Page, finding: Finding) -> str:

@@ -11,13 +11,15 @@ from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
 from kubectl_cgaudit.judge.figures import Figures
 from kubectl_cgaudit.judge.source import figures
 
+_LARGE = 1 << 16
+
 
 class Part(Struct, frozen=True):
     """What a report says of one workload."""
 
+    pod: Callable[[Figures, bool], str]
+    """Of each pod, and whether it is the first."""
     before: str = ""
-    pod: Callable[[Figures, bool], str] | None = None
-    """Of each pod, and whether it is the first; None for a report without pods."""
     after: str = ""
 
 
@@ -25,9 +27,23 @@ class Pieces(Struct, frozen=True):
     """The pieces of a report on one audit."""
 
     head: Iterable[str]
-    each: Callable[[WorkloadAudit, bool], Part]
-    """Of a workload, and whether it is the first."""
+    each: Callable[[WorkloadAudit, bool], Part] | None = None
+    """Of a workload, and whether it is the first; None where a report shows no pods."""
     tail: Iterable[str] = ()
+
+
+def together(texts: Iterable[str]) -> Iterator[str]:
+    """The texts in larger pieces: one write for each would cost more than its making."""
+    kept: list[str] = []
+    size = 0
+    for text in texts:
+        kept.append(text)
+        size += len(text)
+        if size >= _LARGE:
+            yield "".join(kept)
+            kept.clear()
+            size = 0
+    yield "".join(kept)
 
 
 def whole(pieces: Pieces, audit: Audit) -> str:
@@ -43,20 +59,22 @@ def chunks(reports: Iterable[Pieces], audit: Audit, write: Callable[[int, str], 
     listed = list(reports)
     for place, pieces in enumerate(listed):
         yield from (write(place, text) for text in pieces.head)
-    if listed:
+    by_workload = [(place, pieces.each) for place, pieces in enumerate(listed) if pieces.each]
+    if by_workload:
         for index, workload in enumerate(audit.workloads):
-            yield from _workload(workload, [pieces.each(workload, index == 0) for pieces in listed], write)
+            parts = [(place, each(workload, index == 0)) for place, each in by_workload]
+            yield from _workload(workload, parts, write)
     for place, pieces in enumerate(listed):
         yield from (write(place, text) for text in pieces.tail)
 
 
-def _workload(workload: WorkloadAudit, parts: list[Part], write: Callable[[int, str], str]) -> Iterator[str]:
-    for place, part in enumerate(parts):
+def _workload(
+    workload: WorkloadAudit, parts: list[tuple[int, Part]], write: Callable[[int, str], str]
+) -> Iterator[str]:
+    for place, part in parts:
         yield write(place, part.before)
-    of_pods = [(place, part.pod) for place, part in enumerate(parts) if part.pod]
-    if of_pods:
-        for index, pod in enumerate(figures(workload.pods)):
-            for place, text in of_pods:
-                yield write(place, text(pod, index == 0))
-    for place, part in enumerate(parts):
+    for index, pod in enumerate(figures(workload.pods)):
+        for place, part in parts:
+            yield write(place, part.pod(pod, index == 0))
+    for place, part in parts:
         yield write(place, part.after)

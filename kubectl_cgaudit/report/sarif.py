@@ -3,16 +3,19 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
+from msgspec import Struct
 
 from kubectl_cgaudit.judge.audit import Audit, ExceptedFinding, Finding, Severity, Subject
 from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.links import HOMEPAGE, finding_page
+from kubectl_cgaudit.report.pieces import Pieces, together, whole
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
@@ -24,10 +27,24 @@ _DEFAULTS = {"CGA102": "warning", "CGA103": "warning", "CGA203": "note", "CGA205
     "CGA401": "warning",
 }
 _Object = dict[str, Any]
+_SAFE = re.compile(r"[\w.~-]+", re.ASCII)
+_RESULT = "\n" + " " * 8
+_NO_RESULTS = '\n      "results": []'
+# Stands for a text of a result until it is known. No text that is shown has it: `visible` escapes it.
+_OWN = "\ue000"
+
+
+def pieces(audit: Audit) -> Pieces:
+    """The audit as one SARIF run. Every result has a physical location: code scanning refuses results without."""
+    return Pieces(together(_text(audit)))
 
 
 def render(audit: Audit) -> str:
-    """The audit as one SARIF run. Every result has a physical location: code scanning refuses results without."""
+    """All of it."""
+    return whole(pieces(audit), audit)
+
+
+def _text(audit: Audit) -> Iterator[str]:
     rules = _rules(audit)
     indices = {rule["id"]: index for index, rule in enumerate(rules)}
     run = {
@@ -42,7 +59,7 @@ def render(audit: Audit) -> str:
         "automationDetails": {"id": f"cgaudit/{quote(audit.scenario.to, safe='+,=.', errors='replace')}/"},
         "invocations": [_invocation(audit, indices)],
         "columnKind": "unicodeCodePoints",
-        "results": list(_results(audit, indices)),
+        "results": [],
         "properties": {
             "schemaVersion": audit.schema_version,
             "verdict": _plain(audit.verdict.sentence),
@@ -50,8 +67,18 @@ def render(audit: Audit) -> str:
             "assumptions": list(audit.scenario.assumptions),
         },
     }
-    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return msgspec.json.format(msgspec.json.encode(log), indent=2).decode() + "\n"
+    # No text in JSON holds a raw line break, so there is one such place.
+    before, _, after = _json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}).partition(_NO_RESULTS)
+    yield before + _NO_RESULTS[:-1]
+    between, end = "", ""
+    for result in _results(audit, indices):
+        yield f"{between}{_RESULT}{result}"
+        between, end = ",", "\n      "
+    yield f"{end}]{after}\n"
+
+
+def _json(value: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def _plain(text: str) -> str:
@@ -65,7 +92,7 @@ def _rules(audit: Audit) -> list[_Object]:
     known = [rule for rule in vars(catalogue).values() if isinstance(rule, catalogue.Rule)]
     named = [(rule.id, rule.title, rule.why) for rule in known]
     ours = {rule.id for rule in known}
-    every = (*audit.findings, *audit.known, *(each.finding for each in audit.excepted), *audit.fixed)
+    every = chain(audit.findings, audit.known, (each.finding for each in audit.excepted), audit.fixed)
     named += [(each.rule, each.title, each.why) for each in every if each.rule not in ours]
     for id_, title, why in named:
         titles, whys = said.setdefault(id_, ([], []))
@@ -89,56 +116,115 @@ def _rule(id_: str, titles: list[str], whys: list[str]) -> _Object:
     return {**rule, "helpUri": page} if page else rule
 
 
-def _results(audit: Audit, indices: dict[str, int]) -> Iterator[_Object]:
+class _Fixed(Struct, frozen=True):
+    """What of a result there is in few kinds: results that have it in common are laid out once."""
+
+    severity: Severity
+    index: int
+    confidence: str | None
+    has_namespace: bool
+    baseline: str | None
+    justifications: tuple[str, ...] | None
+    """Of the suppressions; None where no result of the run has any."""
+
+
+def _results(audit: Audit, indices: dict[str, int]) -> Iterator[str]:
     sure = {Subject("node", node.name): node.confidence for node in audit.nodes}
     sure |= {Subject("workload", each.name, each.namespace, each.kind): each.confidence for each in audit.workloads}
-    seen: Counter[str] = Counter()
-    for finding, state in _stated(audit):
+    seen: Counter[int] = Counter()
+    layouts: dict[_Fixed, str] = {}
+    for finding, baseline, justifications in _stated(audit):
+        about = finding.subject
+        spaced = about.namespace is not None
+        fixed = _Fixed(finding.severity, indices[finding.rule], sure.get(about), spaced, baseline, justifications)
+        layout = layouts.get(fixed)
+        if layout is None:
+            layout = layouts[fixed] = _layout(fixed)
         print_ = _fingerprint(finding)
         seen[print_] += 1
-        confidence = sure.get(finding.subject)
-        yield {
-            "ruleId": finding.rule,
-            "ruleIndex": indices[finding.rule],
-            "level": _LEVELS[finding.severity],
-            "message": {"text": _message(finding)},
-            "locations": [_location(finding.subject)],
-            # Code scanning reads only the first, and expects a count after a colon.
-            "partialFingerprints": {
-                "primaryLocationLineHash": f"{print_}:{seen[print_]}",
-                "ruleAndSubject/v1": f"{print_}:{seen[print_]}",
-            },
-            "properties": {
-                "severity": finding.severity,
-                "when": finding.when,
-                **({"confidence": confidence} if confidence else {}),
-            },
-            **state,
-        }
+        # Code scanning reads only the first, and expects a count after a colon.
+        number = f'"{print_:016x}:{seen[print_]}"'
+        title = _plain(
+            "/".join(part for part in (about.namespace, about.workload_kind or about.kind, about.name) if part)
+        )
+        yield layout % (
+            _quoted(finding.rule),
+            _quoted(_message(finding)),
+            _quoted(_path(about)),
+            _quoted(_plain(about.name)),
+            _quoted(title),
+            _quoted(about.workload_kind or about.kind),
+            *((_quoted(about.namespace),) if about.namespace is not None else ()),
+            _quoted(about.name),
+            number,
+            number,
+            _quoted(finding.when),
+        )
 
 
-def _stated(audit: Audit) -> Iterator[tuple[Finding, _Object]]:
-    """Every finding with its baselineState and suppressions: where one result has them, all have.
+def _layout(fixed: _Fixed) -> str:
+    """A result with `%s` for each text that is its own, in their order."""
+    result = {
+        "ruleId": _OWN,
+        "ruleIndex": fixed.index,
+        "level": _LEVELS[fixed.severity],
+        "message": {"text": _OWN},
+        "locations": [
+            {
+                "physicalLocation": {"artifactLocation": {"uri": _OWN}, "region": {"startLine": 1}},
+                "logicalLocations": [
+                    {
+                        "name": _OWN,
+                        "fullyQualifiedName": _OWN,
+                        "kind": "resource",
+                        "properties": {
+                            "kind": _OWN,
+                            **({"namespace": _OWN} if fixed.has_namespace else {}),
+                            "name": _OWN,
+                        },
+                    }
+                ],
+            }
+        ],
+        "partialFingerprints": {"primaryLocationLineHash": _OWN, "ruleAndSubject/v1": _OWN},
+        "properties": {
+            "severity": fixed.severity,
+            "when": _OWN,
+            **({"confidence": fixed.confidence} if fixed.confidence else {}),
+        },
+        **({"baselineState": fixed.baseline} if fixed.baseline else {}),
+        **({} if fixed.justifications is None else {"suppressions": list(map(_suppression, fixed.justifications))}),
+    }
+    return _json(result).replace("\n", _RESULT).replace("%", "%%").replace(f'"{_OWN}"', "%s")
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()
+
+
+def _stated(audit: Audit) -> Iterator[tuple[Finding, str | None, tuple[str, ...] | None]]:
+    """Every finding with its baselineState and the grounds of its suppressions: where one result has them, all have.
 
     Whatever became of it, a finding keeps its place among those of its rule and subject, and so its fingerprint.
     """
-    suppressed = bool(audit.excepted)
-    found: list[tuple[Finding, str, list[_Object]]] = [(each, "new", []) for each in audit.findings]
-    found += [(each, "unchanged", []) for each in audit.known]
-    found += [
-        (each.finding, "unchanged" if each.in_baseline else "new", [_suppression(each)]) for each in audit.excepted
-    ]
-    ordered = sorted(found, key=lambda entry: entry[0].order) if len(found) > len(audit.findings) else found
-    ordered += [(each, "absent", []) for each in audit.fixed]
-    for finding, state, suppressions in ordered:
-        baseline = {"baselineState": state} if audit.baseline else {}
-        yield finding, {**baseline, **({"suppressions": suppressions} if suppressed else {})}
+    none = () if audit.excepted else None
+    new, unchanged, absent = ("new", "unchanged", "absent") if audit.baseline else (None, None, None)
+    found: Iterable[tuple[Finding, str | None, tuple[str, ...] | None]] = chain(
+        ((each, new, none) for each in audit.findings),
+        ((each, unchanged, none) for each in audit.known),
+        ((each.finding, unchanged if each.in_baseline else new, (_justification(each),)) for each in audit.excepted),
+    )
+    yield from sorted(found, key=lambda entry: entry[0].order) if audit.known or audit.excepted else found
+    yield from ((each, absent, none) for each in audit.fixed)
 
 
-def _suppression(each: ExceptedFinding) -> _Object:
+def _justification(each: ExceptedFinding) -> str:
     until = f" Until {each.expires}." if each.expires else ""
-    said = _plain(f"{each.reason}{'' if each.reason.endswith('.') else '.'}{until} {each.source}")
-    return {"kind": "external", "status": "accepted", "justification": said}
+    return _plain(f"{each.reason}{'' if each.reason.endswith('.') else '.'}{until} {each.source}")
+
+
+def _suppression(justification: str) -> _Object:
+    return {"kind": "external", "status": "accepted", "justification": justification}
 
 
 def _message(finding: Finding) -> str:
@@ -146,43 +232,28 @@ def _message(finding: Finding) -> str:
     return _plain(f"{condition}{finding.seen} {finding.remedy}")
 
 
-def _fingerprint(finding: Finding) -> str:
+def _fingerprint(finding: Finding) -> int:
     """The rule and what it is about, so that other numbers or words are the same alert."""
     about = finding.subject
     parts = (finding.rule, about.kind, about.namespace, about.workload_kind, about.name)
-    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:16]
+    return int.from_bytes(hashlib.sha256(msgspec.json.encode(parts)).digest()[:8], "big")
 
 
-def _location(subject: Subject) -> _Object:
+def _path(subject: Subject) -> str:
     if subject.kind == "audit":
         # What could not be read is no place in the cluster.
-        parts: list[str] = ["audit"]
-    elif subject.kind == "node":
-        parts = ["nodes", subject.name]
-    else:
-        parts = ["namespaces", subject.namespace or "", subject.workload_kind or "", subject.name]
-    path = "/".join(_segment(part) for part in ("cluster", *parts))
-    facts = {"kind": subject.workload_kind or subject.kind, "namespace": subject.namespace, "name": subject.name}
-    return {
-        "physicalLocation": {"artifactLocation": {"uri": path}, "region": {"startLine": 1}},
-        "logicalLocations": [
-            {
-                "name": _plain(subject.name),
-                "fullyQualifiedName": _plain("/".join(part for part in (subject.namespace, *_ends(subject)) if part)),
-                "kind": "resource",
-                "properties": {name: value for name, value in facts.items() if value is not None},
-            }
-        ],
-    }
-
-
-def _ends(subject: Subject) -> tuple[str, str]:
-    return (subject.workload_kind or subject.kind, subject.name)
+        return "cluster/audit"
+    if subject.kind == "node":
+        return f"cluster/nodes/{_segment(subject.name)}"
+    parts = (subject.namespace or "", subject.workload_kind or "", subject.name)
+    return f"cluster/namespaces/{'/'.join(map(_segment, parts))}"
 
 
 def _segment(text: str) -> str:
     """A part of a path that is one part, whatever is in it."""
-    return quote(text, safe="", errors="replace") if text.strip(".") else f"_{text}"
+    if not text.strip("."):
+        return f"_{text}"
+    return text if _SAFE.fullmatch(text) else quote(text, safe="", errors="replace")
 
 
 def _invocation(audit: Audit, indices: dict[str, int]) -> _Object:

@@ -2,7 +2,7 @@
 
 import textwrap
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -98,6 +98,9 @@ def _start(text: str, most: int) -> str:
 
 def wrap(text: str, width: int, first: str = "", rest: str = "") -> str:
     """A shown text in lines of at most `width` columns; `first` and `rest` go before them."""
+    plain = _wrapped(text, width, first, rest)
+    if plain is not None:
+        return plain
     spaced = text if text.isascii() else "".join(c + _SECOND if _columns(c) == 2 else c for c in text)
     lines = textwrap.fill(
         spaced,
@@ -111,13 +114,40 @@ def wrap(text: str, width: int, first: str = "", rest: str = "") -> str:
     return lines.replace(_SECOND, "")
 
 
-def grid(heads: Sequence[Column], rows: Sequence[Sequence[str]], screen: Screen, *, fit: bool = True) -> list[str]:
+def _wrapped(text: str, width: int, first: str, rest: str) -> str | None:
+    """What `textwrap` makes of words with a space between each two, of which none needs a line of more than `width`.
+
+    Nearly all text is of that kind, and `textwrap` takes ten times as long. None for any other.
+    """
+    if not text or not text.isascii() or not text.isprintable() or "  " in text or " " in (text[0], text[-1]):
+        return None
+    lines, start, indent = [], 0, first
+    while len(text) - start > (room := width - len(indent)):
+        end = text.rfind(" ", start, start + room + 1)
+        next_end = text.find(" ", end + 1)
+        if end < 0 or (len(text) if next_end < 0 else next_end) - end - 1 > room:
+            return None
+        lines.append(indent + text[start:end])
+        start, indent = end + 1, rest
+    lines.append(indent + text[start:])
+    return "\n".join(lines)
+
+
+def grid(heads: Sequence[Column], rows: Iterable[Sequence[str]], screen: Screen, *, fit: bool = True) -> list[str]:
     """Shown cells in columns under their titles; no line is wider than the screen if it is to `fit`."""
-    table = [[head.title for head in heads], *rows]
-    widths = [max(columns(row[index]) for row in table) for index in range(len(heads))]
+    return list(lines(heads, rows, screen, fit=fit))
+
+
+def lines(heads: Sequence[Column], rows: Iterable[Sequence[str]], screen: Screen, *, fit: bool) -> Iterator[str]:
+    """The lines of a grid, one after another. The rows are read twice: first for their widths."""
+    titles = [head.title for head in heads]
+    widths = [columns(title) for title in titles]
+    for row in rows:
+        widths = list(map(max, widths, map(columns, row)))
     if fit:
         widths = _fitted(heads, widths, screen.width - _GAP * (len(heads) - 1))
-    return [_line(heads, row, widths, screen, painted=number > 0) for number, row in enumerate(table)]
+    yield _line(heads, titles, widths, screen, painted=False)
+    yield from (_line(heads, row, widths, screen, painted=True) for row in rows)
 
 
 def _fitted(heads: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
@@ -132,9 +162,12 @@ def _fitted(heads: Sequence[Column], widths: Sequence[int], room: int) -> list[i
 def _line(heads: Sequence[Column], row: Sequence[str], widths: Sequence[int], screen: Screen, *, painted: bool) -> str:
     cells = []
     for head, cell, width in zip(heads, row, widths, strict=True):
-        # A column's own way of cutting may keep its numbers whole, and those can be too long for it.
-        text = cut((head.cut or cut)(cell, width), width)
-        space = " " * (width - columns(text))
+        text, taken = cell, columns(cell)
+        if taken > width:
+            # A column's own way of cutting may keep its numbers whole, and those can be too long for it.
+            text = cut((head.cut or cut)(cell, width), width)
+            taken = columns(text)
+        space = " " * (width - taken)
         # Colour comes last: it takes no columns.
         text = paint(text, colour=screen.colour) if painted and head.painted else text
         cells.append(space + text if head.right else text + space)

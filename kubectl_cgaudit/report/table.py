@@ -1,15 +1,18 @@
 """The terminal's table: the worst first, in the screen's width; `wide` with every workload and number."""
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby, islice
 
 from kubectl_cgaudit.judge.audit import EFFECTS, Audit, Coverage, Finding
 from kubectl_cgaudit.report import apart, table_nodes, table_workloads
 from kubectl_cgaudit.report.colour import paint
+from kubectl_cgaudit.report.pieces import Pieces, together, whole
 from kubectl_cgaudit.report.screen import PLAIN, Screen, wrap
 from kubectl_cgaudit.report.words import counted, named, number
 
 _WIDE = 160
+_NAMED = 4
 _ALWAYS_SAID = {"CGA002", "CGA103"}
 HOW_TO_READ = (
     "A container competes only inside its pod, and pods carry the kubelet's weight: a new runc or crun changes no pod's CPU, "
@@ -20,12 +23,17 @@ HOW_TO_READ = (
 
 def render(audit: Audit, screen: Screen = PLAIN) -> str:
     """The audit in the screen's width, for a person at a terminal; a wider screen shows more columns."""
-    return _Table(screen, screen.width, wide=False).render(audit)
+    return "".join(_Table(screen, screen.width, wide=False).text(audit))
+
+
+def pieces_wide(audit: Audit, screen: Screen = PLAIN) -> Pieces:
+    """The audit with every workload, its containers' nominal weights and its shares; lines as long as they get."""
+    return Pieces(together(_Table(screen, _WIDE, wide=True).text(audit)))
 
 
 def render_wide(audit: Audit, screen: Screen = PLAIN) -> str:
-    """The audit with every workload, its containers' nominal weights and its shares; lines as long as they get."""
-    return _Table(screen, _WIDE, wide=True).render(audit)
+    """All of it."""
+    return whole(pieces_wide(audit, screen), audit)
 
 
 class _Table:
@@ -36,21 +44,35 @@ class _Table:
         self.width = width
         self.wide = wide
 
-    def render(self, audit: Audit) -> str:
+    def text(self, audit: Audit) -> Iterator[str]:
         wide, screen = self.wide, self.screen
-        parts = [
+        parts: list[Iterable[str]] = [
             self.head(audit),
             table_nodes.wide(audit.nodes, screen) if wide else table_nodes.narrow(audit.nodes, screen),
-            self.wrap(table_nodes.system_slice(audit.nodes)),
+            self.prose(table_nodes.system_slice(audit.nodes)),
             table_workloads.wide(audit.workloads, screen) if wide else table_workloads.narrow(audit.workloads, screen),
-            self.wrap(HOW_TO_READ),
-            self.findings(audit.findings),
-            self.apart(audit),
-            self.steps(audit),
-            self.coverage(audit.coverage),
-            self.assumptions(audit) if wide else "",
+            self.prose(HOW_TO_READ),
+            self.titled("FINDINGS", self.findings(audit.findings)),
+            self.titled("NOT COUNTED", self.apart(audit)),
+            self.titled("WHAT TO DO", self.steps(audit)),
+            self.titled("COVERAGE", self.coverage(audit.coverage)),
+            self.titled("ASSUMPTIONS", self.assumptions(audit) if wide else ()),
         ]
-        return screen.finished("\n\n".join(part for part in parts if part) + "\n")
+        between = ""
+        for part in parts:
+            for line in part:
+                yield screen.finished(between + line)
+                between = "\n"
+            between = "\n\n"
+        yield "\n"
+
+    def titled(self, title: str, lines: Iterable[str]) -> Iterator[str]:
+        """The lines under their title, if there are any."""
+        for place, line in enumerate(lines):
+            yield line if place else f"{title}\n{line}"
+
+    def prose(self, text: str) -> list[str]:
+        return [self.wrap(text)] if text else []
 
     def wrap(self, text: str, first: str = "", rest: str = "") -> str:
         return wrap(self.screen.shown(text), self.width, first, rest)
@@ -58,40 +80,39 @@ class _Table:
     def paint(self, text: str) -> str:
         return paint(text, colour=self.screen.colour)
 
-    def head(self, audit: Audit) -> str:
+    def head(self, audit: Audit) -> list[str]:
         coverage = audit.coverage
         what = f"{counted(coverage.nodes_audited, 'node')}, {counted(coverage.pods_audited, 'pod')}, "
         what += counted(len(audit.workloads), "workload")
         dated = f", {audit.generated_at}" if audit.generated_at else ""
-        lines = [
+        return [
             self.wrap(f"now -> {audit.scenario.to}: {audit.scenario.description}"),
             self.wrap(f"{what} from {coverage.source}{dated}"),
             "",
             self.wrap(audit.verdict.sentence),
         ]
-        return "\n".join(lines)
 
-    def findings(self, findings: Sequence[Finding]) -> str:
-        if not findings:
-            return ""
-        lines = []
-        for (severity, rule, title), group in groupby(findings, lambda f: (f.severity, f.rule, f.title)):
-            members = list(group)
-            counts = counted(len(members), members[0].subject.kind)
-            headline = self.wrap(f"{rule} {title}: {counts}", " " * 9, " " * 9)
-            lines.append(f"{self.paint(severity)}{headline[len(severity) :]}")
+    def findings(self, findings: Sequence[Finding]) -> Iterator[str]:
+        amounts = [sum(1 for _ in group) for _, group in groupby(findings, _face)]
+        every = iter(findings)
+        for amount in amounts:
+            members = islice(every, amount)
+            first = next(members)
+            counts = counted(amount, first.subject.kind)
+            headline = self.wrap(f"{first.rule} {first.title}: {counts}", " " * 9, " " * 9)
+            yield f"{self.paint(first.severity)}{headline[len(first.severity) :]}"
             if self.wide:
-                lines += [
-                    self.wrap(f"{member.subject.title}{_when(member)}: {member.seen}", " " * 9, " " * 11)
-                    for member in members
-                ]
+                for each in chain([first], members):
+                    yield self.wrap(f"{each.subject.title}{_when(each)}: {each.seen}", " " * 9, " " * 11)
                 continue
-            lines.append(self.wrap(named([m.subject.title + _when(m) for m in members], 4), " " * 9, " " * 9))
-            if severity != "low" or rule in _ALWAYS_SAID:
-                lines.append(self.wrap(members[0].seen, " " * 9, " " * 9))
-        return "FINDINGS\n" + "\n".join(lines)
+            names = [each.subject.title + _when(each) for each in chain([first], islice(members, _NAMED - 1))]
+            more = f" and {amount - _NAMED} more" if amount > _NAMED else ""
+            yield self.wrap(", ".join(names) + more, " " * 9, " " * 9)
+            if first.severity != "low" or first.rule in _ALWAYS_SAID:
+                yield self.wrap(first.seen, " " * 9, " " * 9)
+            deque(members, maxlen=0)
 
-    def apart(self, audit: Audit) -> str:
+    def apart(self, audit: Audit) -> list[str]:
         lines = []
         for part in apart.parts(audit):
             lines += [self.wrap(text, "", "  ") for text in (part.said, *part.notes)]
@@ -99,24 +120,27 @@ class _Table:
                 names = ", ".join(group.subjects) if self.wide else named(group.subjects, 4)
                 reason = f". Why: {group.reason}" if group.reason else ""
                 lines.append(self.wrap(f"{group.lead}: {names}{reason}", "- ", "  "))
-        return "NOT COUNTED\n" + "\n".join(lines) if lines else ""
+        return lines
 
-    def steps(self, audit: Audit) -> str:
-        lines = [self.wrap(step, f"{place}. ", "   ") for place, step in enumerate(audit.verdict.next_steps, start=1)]
-        return "WHAT TO DO\n" + "\n".join(lines) if lines else ""
+    def steps(self, audit: Audit) -> list[str]:
+        return [self.wrap(step, f"{place}. ", "   ") for place, step in enumerate(audit.verdict.next_steps, start=1)]
 
-    def coverage(self, coverage: Coverage) -> str:
+    def coverage(self, coverage: Coverage) -> list[str]:
         gaps = [self.wrap(f"INCOMPLETE: {gap.what}: {gap.why}. {gap.remedy}.", "", "  ") for gap in coverage.gaps]
         label = len("INCOMPLETE")
         lines = [self.paint(text[:label]) + text[label:] for text in gaps]
-        lines += [self.wrap(line, "", "  ") for line in _reading(coverage)]
-        return "COVERAGE\n" + "\n".join(lines) if lines else ""
+        return lines + [self.wrap(line, "", "  ") for line in _reading(coverage)]
 
-    def assumptions(self, audit: Audit) -> str:
+    def assumptions(self, audit: Audit) -> list[str]:
         thresholds = ", ".join(f"{name} {number(value)}" for name, value in audit.scenario.thresholds.items())
         effects = f"Effects, strongest first: {', '.join(EFFECTS)}."
         lines = [*audit.scenario.assumptions, f"Thresholds: {thresholds}.", effects]
-        return "ASSUMPTIONS\n" + "\n".join(self.wrap(line, "", "  ") for line in lines)
+        return [self.wrap(line, "", "  ") for line in lines]
+
+
+def _face(finding: Finding) -> tuple[str, str, str]:
+    """What the findings under one headline have in common."""
+    return finding.severity, finding.rule, finding.title
 
 
 def _when(finding: Finding) -> str:

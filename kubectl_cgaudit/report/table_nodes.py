@@ -1,6 +1,7 @@
 """The nodes' part of the table: a row for each outcome, nodes with the same outcomes together."""
 
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 
 import msgspec
 
@@ -18,7 +19,7 @@ _RUNTIMES = Column("RUNTIMES")
 _LAST = (Column("CPU FOR PODS"), Column("SURE", painted=True), Column("WHEN", cut, 20))
 
 
-def narrow(nodes: Sequence[NodeAudit], screen: Screen) -> str:
+def narrow(nodes: Sequence[NodeAudit], screen: Screen) -> list[str]:
     """The first groups of nodes in the screen's width."""
     groups = _groups(nodes)
     extra = (_KUBEPODS, _KUBELET) if screen.width >= WIDEST else ()
@@ -31,10 +32,10 @@ def narrow(nodes: Sequence[NodeAudit], screen: Screen) -> str:
         lines.append(f"and {counted(hidden, 'more group')} of nodes: see -o wide")
     elif any("…" in line for line in lines):
         lines.append("Names are cut at …: see -o wide")
-    return "\n".join(lines)
+    return lines
 
 
-def wide(nodes: Sequence[NodeAudit], screen: Screen) -> str:
+def wide(nodes: Sequence[NodeAudit], screen: Screen) -> list[str]:
     """Every group of nodes with its runtimes, in lines as long as they get."""
     extra = (_KUBEPODS, _KUBELET, _RUNTIMES)
     rows = [
@@ -42,7 +43,7 @@ def wide(nodes: Sequence[NodeAudit], screen: Screen) -> str:
         for node, names in _groups(nodes)
         for row in _rows(screen.shown(named(names, _MOST_NAMES)), node, extra, screen)
     ]
-    return "\n".join(_drawn(extra, rows, screen, fit=False))
+    return _drawn(extra, rows, screen, fit=False)
 
 
 def system_slice(nodes: Sequence[NodeAudit]) -> str:
@@ -57,7 +58,8 @@ def system_slice(nodes: Sequence[NodeAudit]) -> str:
 def _groups(nodes: Sequence[NodeAudit]) -> list[tuple[NodeAudit, list[str]]]:
     equal: dict[bytes, tuple[NodeAudit, list[str]]] = {}
     for node in nodes:
-        same = msgspec.json.encode((node.cases, node.confidence))
+        # The digest: what it is of would fill the memory.
+        same = sha256(msgspec.json.encode((node.cases, node.confidence))).digest()
         equal.setdefault(same, (node, []))[1].append(node.name)
     return list(equal.values())
 

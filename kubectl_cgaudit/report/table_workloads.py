@@ -1,12 +1,12 @@
 """The workloads' part of the table. Names give way to the width; numbers do not, until nothing else is left."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from kubectl_cgaudit.judge.audit import WorkloadAudit
 from kubectl_cgaudit.report import content
-from kubectl_cgaudit.report.screen import WIDEST, Column, Screen, columns, cut, grid, middle
+from kubectl_cgaudit.report.screen import WIDEST, Column, Screen, columns, cut, lines, middle
 from kubectl_cgaudit.report.words import against_system, arrow, counted, number, percent, span, with_kind
 
 _MOST_ROWS = 25
@@ -98,24 +98,36 @@ _WIDE = (
 )
 
 
-def narrow(workloads: Sequence[WorkloadAudit], screen: Screen) -> str:
+class _Rows(Struct, frozen=True):
+    """The shown cells of workloads, made each time they are asked for: those of a large cluster would fill the memory."""
+
+    parts: Sequence[_Part]
+    workloads: Sequence[WorkloadAudit]
+    screen: Screen
+
+    def __iter__(self) -> Iterator[list[str]]:
+        shown, cells = self.screen.shown, [part.cell for part in self.parts]
+        return ([shown(cell(workload)) for cell in cells] for workload in self.workloads)
+
+
+def narrow(workloads: Sequence[WorkloadAudit], screen: Screen) -> Iterable[str]:
     """The workloads that change, the worst first, in the screen's width; what is left out is counted."""
     changed = [workload for workload in workloads if workload.effect != "none"]
     parts = _standing([part for part in _NARROW if screen.width >= part.from_width], changed)
-    lines = _drawn(parts, changed[:_MOST_ROWS], screen, fit=True) if changed else []
+    drawn = list(_drawn(parts, changed[:_MOST_ROWS], screen, fit=True)) if changed else []
     left_out = []
     if len(changed) < len(workloads):
         left_out.append(f"{counted(len(workloads) - len(changed), 'workload')} unchanged")
     if len(changed) > _MOST_ROWS:
         left_out.append(f"{len(changed) - _MOST_ROWS} more that change")
-    if any("…" in line for line in lines):
+    if any("…" in line for line in drawn):
         left_out.append("cells cut at …")
-    return "\n".join([*lines, f"{', '.join(left_out)}: -o wide shows all."] if left_out else lines)
+    return [*drawn, f"{', '.join(left_out)}: -o wide shows all."] if left_out else drawn
 
 
-def wide(workloads: Sequence[WorkloadAudit], screen: Screen) -> str:
+def wide(workloads: Sequence[WorkloadAudit], screen: Screen) -> Iterable[str]:
     """Every workload with every number, in lines as long as they get."""
-    return "\n".join(_drawn(_standing(_WIDE, workloads), workloads, screen, fit=False)) if workloads else ""
+    return _drawn(_standing(_WIDE, workloads), workloads, screen, fit=False) if workloads else ()
 
 
 def _standing(parts: Sequence[_Part], shown: Sequence[WorkloadAudit]) -> Sequence[_Part]:
@@ -124,6 +136,5 @@ def _standing(parts: Sequence[_Part], shown: Sequence[WorkloadAudit]) -> Sequenc
     return [*parts[:3], said, *parts[3:]] if any(workload.standing for workload in shown) else parts
 
 
-def _drawn(parts: Sequence[_Part], shown: Sequence[WorkloadAudit], screen: Screen, *, fit: bool) -> list[str]:
-    rows = [[screen.shown(part.cell(workload)) for part in parts] for workload in shown]
-    return grid([part.column for part in parts], rows, screen, fit=fit)
+def _drawn(parts: Sequence[_Part], shown: Sequence[WorkloadAudit], screen: Screen, *, fit: bool) -> Iterator[str]:
+    return lines([part.column for part in parts], _Rows(parts, shown, screen), screen, fit=fit)

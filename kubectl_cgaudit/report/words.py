@@ -1,6 +1,7 @@
 """How numbers and effects are written, the same in every format."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from kubectl_cgaudit.judge.audit import Change, Effect, NodeMoment, NominalChange, Span, WorkloadAudit
 from kubectl_cgaudit.text import counted as counted
@@ -75,8 +76,9 @@ def inside_pod(change: Change | None) -> str:
     return f"{change.container} {signed(change.change)}"
 
 
+@lru_cache(maxsize=4096)
 def nominal(change: NominalChange) -> str:
-    """A container's nominal weight before and after, with the ratio to the default."""
+    """A container's nominal weight before and after, with the ratio to the default. Many workloads have the same."""
     before, after = f"{change.before_unit} {span(change.before)}", f"{change.after_unit} {span(change.after)}"
     return f"{arrow(before, after)} ({arrow(span(change.ratio_before), span(change.ratio_after))} x default)"
 

@@ -1,6 +1,7 @@
 """CGA204: CPU that moves between the containers of one pod, and the request that would undo it."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -161,13 +162,18 @@ def raised_alone(loser: int, gainers: Sequence[int], ratios: Sequence[float], fo
     return max(loser, request_for(wanted, formula))
 
 
+@lru_cache(maxsize=4096)
 def _weight(milli: int, formula: Formula) -> int:
     return weight_of(milli_to_shares(milli), formula)
 
 
 def request_for(weight: float, formula: Formula) -> int:
     """The smallest request, in thousandths of a CPU, whose weight comes nearest to the wanted one."""
-    wanted = max(1, round(weight))
+    return _request_near(max(1, round(weight)), formula)
+
+
+@lru_cache(maxsize=4096)
+def _request_near(wanted: int, formula: Formula) -> int:
     for distance in range(wanted + 1):
         for candidate in (wanted - distance, wanted + distance):
             found = shares_with_weight(candidate, formula) if 1 <= candidate <= 10000 else None

@@ -119,7 +119,8 @@ INDIVISIBLE = _each_cgroup(NOT_DIVISIBLE, _indivisible, pods=False)
 
 def besteffort(_context: Context, comparison: Comparison) -> Iterator[Finding]:
     """CGA207, one finding a node with BestEffort pods and others."""
-    looks = [(case.when, _besteffort(comparison, case.before, case.after)) for case in comparison.cases]
+    count = sum(pod.qos == "BestEffort" for pod, _ in comparison.placed)
+    looks = [(case.when, _besteffort(comparison, case.before, case.after, count)) for case in comparison.cases]
     found = [(when, look) for when, look in looks if look is not None]
     if not found:
         return
@@ -133,10 +134,9 @@ def besteffort(_context: Context, comparison: Comparison) -> Iterator[Finding]:
     yield BESTEFFORT_GAIN.finding(severity, Subject("node", comparison.node.name), when, seen, remedy)
 
 
-def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree) -> tuple[float, str] | None:
+def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree, count: int) -> tuple[float, str] | None:
     was, will = before.besteffort.share or 0.0, after.besteffort.share or 0.0
     moved = before.besteffort.version == "v1" and after.besteffort.version == "v2"
-    count = sum(pod.qos == "BestEffort" for pod, _ in comparison.placed)
     if not moved or not was or will <= was or count == len(comparison.placed):
         return None
     pods = f"{count} BestEffort pods together" if count > 1 else "BestEffort pod"

@@ -1,0 +1,116 @@
+"""The findings of an audit, packed: they say much the same of many, and all of a large cluster's would fill the memory."""
+
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple, overload
+
+import msgspec
+
+from kubectl_cgaudit.judge.audit import Finding, Severity, Subject, SubjectKind
+
+_BLOCK = 256
+_FASTEST = 1
+
+
+class _Rule(NamedTuple):
+    """What the findings of a rule have in common."""
+
+    id: str
+    severity: Severity
+    title: str
+    why: str
+
+
+class _Row(msgspec.Struct, array_like=True, gc=False):
+    """What is a finding's own."""
+
+    rule: int
+    kind: SubjectKind
+    name: str
+    namespace: str | None
+    workload_kind: str | None
+    when: str
+    seen: str
+    remedy: str
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(list[_Row])
+
+
+class Findings(Sequence[Finding]):
+    """The worst first, each made when it is asked for. They are packed in blocks, so they are best read in their order."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        known: dict[_Rule, int] = {}
+        open_: dict[tuple[int, str, bool], list[_Row]] = {}
+        full: dict[tuple[int, str, bool], list[tuple[int, bytes]]] = {}
+        for finding in findings:
+            rule = known.setdefault(_Rule(finding.rule, finding.severity, finding.title, finding.why), len(known))
+            about = finding.subject
+            rows = open_.setdefault(finding.order, [])
+            rows.append(
+                _Row(
+                    rule,
+                    about.kind,
+                    about.name,
+                    about.namespace,
+                    about.workload_kind,
+                    finding.when,
+                    finding.seen,
+                    finding.remedy,
+                )
+            )
+            if len(rows) == _BLOCK:
+                full.setdefault(finding.order, []).append(_packed(rows))
+                rows.clear()
+        blocks = [
+            block for order in sorted(open_) for block in [*full.get(order, ()), _packed(open_[order])] if block[0]
+        ]
+        self._rules = list(known)
+        self._blocks = [data for _, data in blocks]
+        self._ends = list(accumulate(amount for amount, _ in blocks))
+        self._read: tuple[int, list[Finding]] = (-1, [])
+        """The block that was read last, and its place."""
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __iter__(self) -> Iterator[Finding]:
+        for block in self._blocks:
+            yield from self._unpacked(block)
+
+    @overload
+    def __getitem__(self, index: int) -> Finding: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Finding]: ...
+    def __getitem__(self, index: int | slice) -> Finding | Sequence[Finding]:
+        if isinstance(index, slice):
+            return tuple(self[each] for each in range(*index.indices(len(self))))
+        place = range(len(self))[index]
+        block = bisect_right(self._ends, place)
+        if self._read[0] != block:
+            self._read = block, self._unpacked(self._blocks[block])
+        found: Finding = self._read[1][place - self._ends[block]]
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def _unpacked(self, block: bytes) -> list[Finding]:
+        found = []
+        for row in _DECODER.decode(zlib.decompress(block)):
+            rule = self._rules[row.rule]
+            about = Subject(row.kind, row.name, row.namespace, row.workload_kind)
+            found.append(Finding(rule.id, rule.severity, rule.title, about, row.when, row.seen, rule.why, row.remedy))
+        return found
+
+
+def _packed(rows: Sequence[_Row]) -> tuple[int, bytes]:
+    """How many there are, and their bytes."""
+    return len(rows), zlib.compress(_ENCODER.encode(rows), _FASTEST)
