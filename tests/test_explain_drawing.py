@@ -30,7 +30,7 @@ kubepods                                     weight 145  █████░░�
 def drawn(objects: Cluster, name: str, rules: str, screen: Screen, to: str = "v2+runtime") -> str:
     found = next(each for each in objects.pods if each.name == name)
     (comparison,) = [each for each in compared(objects, rules, to) if each.node.name == found.node]
-    return explain.render(comparison, found, handler(found, objects), screen)
+    return explain.render(comparison, found, handler(found.runtime_class, objects), screen)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_every_pod_of_the_recorded_cluster_fits_80_columns() -> None:
     objects = recorded()
     for comparison in compared(objects):
         for found, _ in comparison.pods():
-            text = explain.render(comparison, found, handler(found, objects), Screen())
+            text = explain.render(comparison, found, handler(found.runtime_class, objects), Screen())
             assert [line for line in text.splitlines() if displayed(line) > 80] == []
 
 

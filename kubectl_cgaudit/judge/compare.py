@@ -67,8 +67,8 @@ class PodCase(Struct, frozen=True):
 
     def against_system(self, cgroup: Cgroup, *, after: bool) -> float | None:
         """A cgroup's CPU fraction divided by that of system.slice; None where the fraction cannot be said."""
-        system = (self.case.after if after else self.case.before).system.share
-        return cgroup.share / system if cgroup.share is not None and system else None
+        system = (self.case.after if after else self.case.before).system_share
+        return cgroup.share / system if cgroup.share is not None else None
 
     def in_pod(self, container: Cgroup, *, after: bool) -> float | None:
         """A container's fraction of its pod's CPU; None where the fraction cannot be said."""

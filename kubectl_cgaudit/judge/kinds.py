@@ -17,7 +17,7 @@ from kubectl_cgaudit.judge.figures import Fixed, fixed
 from kubectl_cgaudit.judge.pods import inside, is_lost, stops
 from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules import readers
-from kubectl_cgaudit.judge.rules.context import Context, PodRule
+from kubectl_cgaudit.judge.rules.context import Context, Pairs, PodRule
 from kubectl_cgaudit.predict.shape import PodShape, setup_key
 
 
@@ -60,6 +60,8 @@ Pull = tuple[int, int, int, bool]
 class Kind(Struct, frozen=True, eq=False, gc=False):
     """Pods that are alike but for their share. Each is its own: two are never equal."""
 
+    number: int
+    """Its place among all kinds."""
     effects: tuple[frozenset[Effect], ...]
     """By case, without those of the share."""
     pulls: tuple[Pull, ...]
@@ -82,6 +84,7 @@ class Kinds:
     def __init__(self, context: Context, rules: Sequence[PodRule]) -> None:
         self._context = replace(context, words=False)
         self._rules = [(place, rule) for place, rule in enumerate(rules) if rule.by_share is None]
+        self.all: list[Kind] = []
         self._known: dict[object, Kind] = {}
         self._traits: dict[object, int] = {}
         self._parts: dict[object, object] = {}
@@ -95,7 +98,9 @@ class Kinds:
         return cast("_Parts", self._parts.setdefault(parts, parts))
 
     def _all_same(self, parts: Iterable[_Parts]) -> tuple[_Parts, ...]:
-        return self._same(tuple([self._same(each) for each in parts]))
+        made = tuple(parts)
+        known = self._parts.get(made)
+        return self._same(tuple(map(self._same, made))) if known is None else cast("tuple[_Parts, ...]", known)
 
     def of(self, comparison: Comparison) -> Callable[[int], Kind]:
         """What gives the kind of a node's pods, by their place on it."""
@@ -150,16 +155,18 @@ class Kinds:
         return known
 
     def _look(self, comparison: Comparison, index: int) -> Kind:
-        pod, used = placed = comparison.placed[index]
+        pod, used = comparison.placed[index]
         cases, outline = comparison.cases, comparison.outlines[index]
         present = [container for container in pod.containers if container.presence != "gone"]
         shapes = [(case.before.pods.shapes[outline], case.after.pods.shapes[outline]) for case in cases]
-        changes = [
-            list(zip(self.fixed(before, case.now.cgroup)[1:], self.fixed(after, case.then.cgroup)[1:], strict=True))
+        pairs = [
+            list(zip(self.fixed(before, case.now.cgroup), self.fixed(after, case.then.cgroup), strict=True))
             for case, (before, after) in zip(cases, shapes, strict=True)
         ]
+        changes = [of_case[1:] for of_case in pairs]
         surely = not taken_for_granted(comparison.state, used)
-        return Kind(
+        kind = Kind(
+            number=len(self.all),
             effects=self._same(
                 tuple(
                     frozenset(inside(of_case, self._context.thresholds) | stops(pod, used, case, surely=surely))
@@ -173,13 +180,19 @@ class Kinds:
             numbers=self._all_same(_numbers(changes)),
             weights=self._all_same(Counter(_combinations(present, changes)).items()),
             containers=len(present),
-            found=self._all_same(
-                Found(place, _place(pod, hit.where[1]), hit.when == "", hit.badness)
-                for trees in [comparison.pod(index)]
-                for place, rule in self._rules
-                for hit in rule.hits(self._context, comparison, placed, trees)
-            ),
+            found=self._all_same(self._found(comparison, index, [pair for of_case in pairs for pair in of_case])),
         )
+        self.all.append(kind)
+        return kind
+
+    def _found(self, comparison: Comparison, index: int, pairs: Pairs) -> Iterator[Found]:
+        placed = comparison.placed[index]
+        pod, _ = placed
+        may = [(place, rule) for place, rule in self._rules if rule.may(self._context, pod, pairs)]
+        trees = comparison.pod(index) if may else ()
+        for place, rule in may:
+            for hit in rule.hits(self._context, comparison, placed, trees):
+                yield Found(place, _place(pod, hit.where[1]), hit.when == "", hit.badness)
 
 
 def _setting(comparison: Comparison, handler: str) -> object:

@@ -1,44 +1,40 @@
 """All there is to say of a cluster's pods, each made when it is asked for: all at once would fill the memory."""
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import overload
 
 from kubectl_cgaudit.collect.model import Pod
+from kubectl_cgaudit.detect.state import CgroupVersion
 from kubectl_cgaudit.judge.audit import Confidence, Effect, PodAudit
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
-from kubectl_cgaudit.judge.figures import Figures, Form, Named, of_audit, shares
-from kubectl_cgaudit.judge.kinds import Kind, Kinds
+from kubectl_cgaudit.judge.figures import Figures, Fixed, Form, Named, fixed, of_audit, shares
 from kubectl_cgaudit.judge.pods import audited, by_share, effects
 from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.predict.shape import PodShape
 
 _BITS = 32
+_MOST_FORMS = 2048
 ByCase = tuple[frozenset[Effect], ...]
 
 
 class Source:
     """The pods of all nodes, by the place of their node among the comparisons and their own on the node."""
 
-    def __init__(self, comparisons: Sequence[Comparison], kinds: Kinds, thresholds: Thresholds) -> None:
+    def __init__(self, comparisons: Sequence[Comparison], thresholds: Thresholds) -> None:
         self.comparisons = comparisons
-        self._kinds = kinds
+        self.of_kinds: list[ByCase] = []
+        """What holds of the pods of each kind whatever their share, by the number of the kind."""
         self._thresholds = thresholds
-        self._kind_of: dict[int, Callable[[int], Kind]] = {}
         self._sure: dict[tuple[int, str], Confidence] = {}
         self._effects: dict[tuple[ByCase, ByCase], tuple[Effect, ...]] = {}
         self._systems: dict[int, tuple[float, ...]] = {}
         self._names: dict[int, tuple[Named, ...]] = {}
         self._same: dict[tuple[Named, ...], tuple[Named, ...]] = {}
         self._forms: dict[tuple[int, int], Form] = {}
-
-    def kind(self, node: int, index: int) -> Kind:
-        """The kind of a pod."""
-        found = self._kind_of.get(node)
-        if found is None:
-            found = self._kind_of[node] = self._kinds.of(self.comparisons[node])
-        return found(index)
+        self._held: dict[tuple[int, CgroupVersion], tuple[Fixed, ...]] = {}
 
     def confidence(self, node: int, used: str) -> Confidence:
         """What the numbers of a node's pods with this handler rest on."""
@@ -63,12 +59,11 @@ class Source:
         """The name of a pod."""
         return self.comparisons[node].placed[index][0].name
 
-    def figures(self, node: int, index: int) -> Figures:
+    def figures(self, node: int, index: int, kind: int) -> Figures:
         """The pod in rows of numbers: what `audited` says, for a fraction of the work."""
         comparison = self.comparisons[node]
         pod, used = comparison.placed[index]
         outline = comparison.outlines[index]
-        kind = self.kind(node, index)
         trees = [tree for case in comparison.cases for tree in (case.before.pods, case.after.pods)]
         shapes = [tree.shapes[outline] for tree in trees]
         values = shares(
@@ -86,7 +81,7 @@ class Source:
             pod.qos,
             used,
             self.confidence(node, used),
-            self.effects(kind.effects, tuple(of_share)),
+            self.effects(self.of_kinds[kind], tuple(of_share)),
             self._form(comparison, index, pod, kind),
             values,
         )
@@ -100,23 +95,34 @@ class Source:
             self._systems[node] = known
         return known
 
-    def _form(self, comparison: Comparison, index: int, pod: Pod, kind: Kind) -> Form:
+    def _form(self, comparison: Comparison, index: int, pod: Pod, kind: int) -> Form:
         names = self._names.get(id(pod.containers))
         if names is None:
             present = [each for each in pod.containers if each.presence != "gone"]
             named = tuple(Named(each.name, each.role, each.request_milli, each.limit_milli) for each in present)
             names = self._names[id(pod.containers)] = self._same.setdefault(named, named)
-        key = id(kind), id(names)
+        key = kind, id(names)
         known = self._forms.get(key)
         if known is None:
+            if len(self._forms) >= _MOST_FORMS:
+                self._forms.clear()
             outline = comparison.outlines[index]
             moments = [
-                self._kinds.fixed(tree.pods.shapes[outline], tree.setup.cgroup)
+                self._fixed(tree.pods.shapes[outline], tree.setup.cgroup)
                 for case in comparison.cases
                 for tree in (case.before, case.after)
             ]
             whens = tuple(case.when for case in comparison.cases)
             known = self._forms[key] = Form(names, (whens,) * (1 + len(names)), tuple(zip(*moments, strict=True)))
+        return known
+
+    def _fixed(self, shape: PodShape, version: CgroupVersion) -> tuple[Fixed, ...]:
+        key = id(shape), version
+        known = self._held.get(key)
+        if known is None:
+            if len(self._held) >= 2 * _MOST_FORMS:
+                self._held.clear()
+            known = self._held[key] = fixed(shape, version)
         return known
 
 
@@ -126,10 +132,12 @@ class Pods(Sequence[PodAudit]):
     def __init__(self, source: Source) -> None:
         self._source = source
         self._places = array("Q")
+        self._kinds = array("L")
 
-    def add(self, node: int, index: int) -> None:
-        """Take in a pod."""
+    def add(self, node: int, index: int, kind: int) -> None:
+        """Take in a pod, with the number of its kind."""
         self._places.append(node << _BITS | index)
+        self._kinds.append(kind)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -150,14 +158,15 @@ class Pods(Sequence[PodAudit]):
 
     def figures(self) -> Iterator[Figures]:
         """Those of each pod."""
-        return (self._source.figures(*_where(place)) for place in self._places)
+        for place, kind in zip(self._places, self._kinds, strict=True):
+            yield self._source.figures(*_where(place), kind)
 
-    def seen(self) -> Iterator[tuple[Kind, Pod, str]]:
-        """The kind of each pod, the pod as it was read, and its node."""
-        for place in self._places:
+    def seen(self) -> Iterator[tuple[int, Pod, str]]:
+        """The number of each pod's kind, the pod as it was read, and its node."""
+        for place, kind in zip(self._places, self._kinds, strict=True):
             node, index = _where(place)
             comparison = self._source.comparisons[node]
-            yield self._source.kind(node, index), comparison.placed[index][0], comparison.node.name
+            yield kind, comparison.placed[index][0], comparison.node.name
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)

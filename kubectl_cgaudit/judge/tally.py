@@ -75,11 +75,11 @@ class Tally:
         if sure and sure[0] <= self.sure_loss[0]:
             self.sure_loss = min(self.sure_loss, (sure[0], node, sure[1], sure[2]))
 
-    def audit(self, key: Key, same: dict[NominalChange, NominalChange]) -> WorkloadAudit:
+    def audit(self, key: Key, all_kinds: Sequence[Kind], same: dict[NominalChange, NominalChange]) -> WorkloadAudit:
         """The workload, with all its pods taken in; `same` holds what other workloads have too."""
         namespace, owner = key
         effects = self.effects | ({"unknown"} if self.unpredicted else set())
-        kinds = _first(self.pods)
+        kinds = _first(self.pods, all_kinds)
         worst, best = _inside(kinds)
         return WorkloadAudit(
             kind=owner.kind,
@@ -114,16 +114,16 @@ def _rank(share: Shift, pod: str) -> tuple[float, float, str]:
 _Kinds = Sequence[tuple[Kind, Pod, str]]
 
 
-def _first(pods: Pods) -> _Kinds:
+def _first(pods: Pods, all_kinds: Sequence[Kind]) -> _Kinds:
     """Each kind of pod, with the first pod by name and its node. Pods of one kind may call their containers differently."""
-    found: dict[tuple[Kind, int], tuple[Kind, Pod, str]] = {}
+    found: dict[tuple[int, int], tuple[int, Pod, str]] = {}
     for each in pods.seen():
         kind, pod, _ = each
         own = kind, id(pod.containers)
         known = found.get(own)
         if known is None or pod.name < known[1].name:
             found[own] = each
-    return list(found.values())
+    return [(all_kinds[kind], pod, node) for kind, pod, node in found.values()]
 
 
 def _inside(kinds: _Kinds) -> tuple[Change | None, Change | None]:

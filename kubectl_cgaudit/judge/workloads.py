@@ -1,7 +1,7 @@
 """What the migration changes for every workload: one pass over all pods, of which none is kept."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.judge import weights
@@ -25,30 +25,32 @@ class Judged:
         self._tallies: dict[Key, Tally] = {}
         self._by_owner: dict[tuple[str, int, str | None], tuple[Key, Tally]] = {}
         self._found = FoundInPods(context, rules)
-        self._kinds: Counter[Kind] = Counter()
-        """How many pods are of each."""
-        self._source = Source(comparisons, Kinds(context, rules), context.thresholds)
+        self._pods_of_kind: Counter[int] = Counter()
+        self._source = Source(comparisons, context.thresholds)
+        kinds = Kinds(context, rules)
         for place, comparison in enumerate(comparisons):
-            self._node(place, comparison)
+            self._node(place, comparison, kinds.of(comparison))
         self._by_owner.clear()
+        self._kinds = kinds.all
+        self._source.of_kinds += (kind.effects for kind in self._kinds)
         self._unpredicted()
 
-    def _node(self, place: int, comparison: Comparison) -> None:
+    def _node(self, place: int, comparison: Comparison, kind_of: Callable[[int], Kind]) -> None:
         known: dict[int, Shifts] = {}
         systems, name = self._source.systems(place), comparison.node.name
         for index, (pod, used) in enumerate(comparison.placed):
             if not pod.selected:
                 continue
-            kind = self._source.kind(place, index)
+            kind = kind_of(index)
             moved = known.get(id(kind.pulls))
             if moved is None:
                 moved = known[id(kind.pulls)] = shifts(comparison, kind.pulls, systems, self._context.thresholds)
             own, tally = self._of(pod)
-            tally.pods.add(place, index)
+            tally.pods.add(place, index, kind.number)
             effects = self._source.effects(kind.effects, moved.effects)
             tally.add(pod.name, name, effects, self._source.confidence(place, used), moved)
             self._found.add(own, comparison, index, kind, moved.exact)
-            self._kinds[kind] += 1
+            self._pods_of_kind[kind.number] += 1
 
     def _of(self, pod: Pod) -> tuple[Key, Tally]:
         """The workload of a pod. Pods with one controller have one, and mostly the same object says so."""
@@ -81,7 +83,7 @@ class Judged:
         found = []
         while self._tallies:
             own, tally = self._tallies.popitem()
-            found.append(tally.audit(own, same))
+            found.append(tally.audit(own, self._kinds, same))
         return tuple(sorted(found, key=_badness))
 
     def findings(self) -> Iterator[Finding]:
@@ -95,14 +97,14 @@ class Judged:
     def weights(self) -> tuple[WeightCount, ...]:
         """How many containers have which request and numbers."""
         containers: Counter[weights.Combination] = Counter()
-        for kind, pods in self._kinds.items():
+        for kind in self._kinds:
             for combination, times in kind.weights:
-                containers[combination] += times * pods
+                containers[combination] += times * self._pods_of_kind[kind.number]
         return weights.counts(containers)
 
     def containers(self) -> int:
         """How many containers were audited."""
-        return sum(kind.containers * pods for kind, pods in self._kinds.items())
+        return sum(kind.containers * self._pods_of_kind[kind.number] for kind in self._kinds)
 
 
 def _badness(audit: WorkloadAudit) -> tuple[int, float, float, str, str, str]:

@@ -14,7 +14,7 @@ from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_
 from kubectl_cgaudit.collect.model import Container, Node, Pod, Qos
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup
-from kubectl_cgaudit.predict.shape import QOS_CLASSES, PodShape, Shapes, kubelet_value
+from kubectl_cgaudit.predict.shape import QOS_CLASSES, Amounts, PodShape, Shapes, kubelet_value
 
 _GUARANTEED, _BURSTABLE, _BESTEFFORT = range(3)
 Level = Literal["root", "kubepods", "qos", "pod", "container"]
@@ -52,12 +52,59 @@ class Cgroup(Struct, frozen=True):
         return self.value / default if self.value is not None else None
 
 
-class PodTree(Struct, frozen=True):
-    """A pod's cgroup and those of its containers."""
+class PodTree:
+    """A pod's cgroup and those of its containers, made when they are asked for."""
 
-    pod: Pod
-    cgroup: Cgroup
-    containers: tuple[tuple[Container, Cgroup], ...]
+    __slots__ = ("_cgroup", "_containers", "_paths_too", "_setup", "_shape", "_share", "pod")
+
+    def __init__(self, pod: Pod, shape: PodShape, share: float, setup: Setup, *, paths_too: bool) -> None:
+        self.pod = pod
+        self._shape = shape
+        self._share = share
+        self._setup = setup
+        self._paths_too = paths_too
+        self._cgroup: Cgroup | None = None
+        self._containers: tuple[tuple[Container, Cgroup], ...] | None = None
+
+    @property
+    def cgroup(self) -> Cgroup:
+        """The pod's own."""
+        if self._cgroup is None:
+            path = paths.pod(self.pod, self._setup.driver) if self._paths_too else None
+            shape = self._shape
+            self._cgroup = _kubelet_cgroup(
+                "pod", self.pod, path, shape.shares, shape.quota_us, self._share, self._setup
+            )
+        return self._cgroup
+
+    @property
+    def containers(self) -> tuple[tuple[Container, Cgroup], ...]:
+        """Those that are not gone, each with its cgroup."""
+        if self._containers is None:
+            shape = self._shape
+            present = [container for container in self.pod.containers if container.presence != "gone"]
+            self._containers = tuple(
+                (container, self._container(container, amounts, part))
+                for container, amounts, part in zip(present, shape.containers, shape.part, strict=True)
+            )
+        return self._containers
+
+    def _container(self, container: Container, amounts: Amounts, part: float | None) -> Cgroup:
+        shares, weight, quota = amounts
+        setup = self._setup
+        return Cgroup(
+            level="container",
+            namespace=self.pod.namespace,
+            pod=self.pod.name,
+            container=container.name,
+            path=paths.container(container.runtime_id, self.cgroup.path, setup.driver) if self._paths_too else None,
+            version=setup.cgroup,
+            shares=None if self._shape.formula == "none" else shares,
+            weight=weight,
+            quota_us=quota,
+            period_us=setup.period_us,
+            share=None if part is None else self._share * part,
+        )
 
 
 class PodTrees(Sequence[PodTree]):
@@ -118,34 +165,8 @@ class PodTrees(Sequence[PodTree]):
         return self._slices[qos] * value / self._totals[qos]
 
     def _build(self, index: int, *, paths_too: bool) -> PodTree:
-        pod, _ = self.placed[index]
-        setup = self._setup
         shape = self.shapes[self.outlines[index]]
-        share = self.share(shape)
-        path = paths.pod(pod, setup.driver) if paths_too else None
-        weightless = shape.formula == "none"
-        present = [container for container in pod.containers if container.presence != "gone"]
-        containers = tuple(
-            (
-                container,
-                Cgroup(
-                    level="container",
-                    namespace=pod.namespace,
-                    pod=pod.name,
-                    container=container.name,
-                    path=paths.container(container.runtime_id, path, setup.driver) if paths_too else None,
-                    version=setup.cgroup,
-                    shares=None if weightless else shares,
-                    weight=weight,
-                    quota_us=quota,
-                    period_us=setup.period_us,
-                    share=None if part is None else share * part,
-                ),
-            )
-            for container, (shares, weight, quota), part in zip(present, shape.containers, shape.part, strict=True)
-        )
-        cgroup = _kubelet_cgroup("pod", pod, path, shape.shares, shape.quota_us, share, setup)
-        return PodTree(pod, cgroup, containers)
+        return PodTree(self.placed[index][0], shape, self.share(shape), self._setup, paths_too=paths_too)
 
 
 class NodeTree(Struct, frozen=True, eq=False):

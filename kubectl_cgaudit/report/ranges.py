@@ -76,11 +76,16 @@ def rows(pod: Figures, parts: Kept[list[list[str]]]) -> list[list[str]]:
 def _reaches(pod: Figures) -> list[list[str]]:
     """Of the pod, then of each container: share and share against the system before and after, then the change of it."""
     values, texts = pod.values, pod.texts
-    found, changes = [], []
+    found: list[list[str]] = []
+    changes: list[Number] = []
     at = 0
     text_of = dict(zip(values, texts, strict=True))
     for whens in pod.form.whens:
-        if len(whens) == 1:
+        if at and values[at : 2 * at] == values[:at] and len(pod.form.whens) == 2:
+            # The only container of a pod has all of it.
+            found.append(found[0])
+            changes += changes[:2]
+        elif len(whens) == 1:
             one, two, three, four = texts[at : at + _SERIES]
             found.append([one, one, two, two, three, three, four, four])
             change = _change(values[at + 1], values[at + 3])

@@ -1,6 +1,6 @@
 """What every rule gets to see, and what a rule over pods is."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,6 +10,7 @@ from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.judge.audit import Severity
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
+from kubectl_cgaudit.judge.figures import Fixed
 from kubectl_cgaudit.judge.rounding import DIGITS
 from kubectl_cgaudit.judge.rules.catalogue import Rule
 from kubectl_cgaudit.judge.thresholds import Thresholds
@@ -51,6 +52,14 @@ def pod_hits(pod: Pod, container: str, looks: Iterable[tuple[PodCase, Look]]) ->
         yield Hit((pod.name, container), when, round(badness, DIGITS), seen, remedy)
 
 
+Pairs = Sequence[tuple[Fixed, Fixed]]
+"""What a pod and each of its containers hold before and after, in every case."""
+
+
+def _always(_context: Context, _pod: Pod, _pairs: Pairs) -> bool:
+    return True
+
+
 class PodRule(Struct, frozen=True):
     """A rule over pods, of which each workload gets one finding."""
 
@@ -58,6 +67,8 @@ class PodRule(Struct, frozen=True):
     hits: Callable[[Context, Comparison, PlacedPod, tuple[PodCase, ...]], Iterator[Hit]]
     """Those of one pod."""
     severity: Callable[[float], Severity]
+    may: Callable[[Context, Pod, Pairs], bool] = _always
+    """A quick no: whether it can hold at all. Most rules hold for few pods, and the trees they look at cost the most."""
     by_share: Callable[[Thresholds, float], bool] | None = None
     """For a rule that looks at the pod's change against the system, and at nothing else: whether it holds for a change.
 

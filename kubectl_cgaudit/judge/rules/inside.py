@@ -13,13 +13,14 @@ from kubectl_cgaudit.detect.state import Setup, unit_of
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.rules.catalogue import MOVES_INSIDE
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, pod_hits
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRule, graded, pod_hits
 from kubectl_cgaudit.predict.shape import kubelet_value
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.text import percent
 
 _Part = tuple[Container, Cgroup, Cgroup]
 _ROUNDS = 10
+_SLACK = 1e-6
 _MOST_MILLI = MAX_SHARES * 1000 // 1024
 
 
@@ -30,7 +31,13 @@ def _moves(context: Context, comparison: Comparison, placed: PlacedPod, cases: t
         yield from pod_hits(pod, "", looks)
 
 
-MOVES = PodRule(MOVES_INSIDE, _moves, graded((0.3, "high"), (0.1, "medium")))
+def _may_move(context: Context, _pod: Pod, pairs: Pairs) -> bool:
+    # The parts are rounded here, and not where it is decided.
+    least = _SLACK - context.thresholds.pod_move
+    return any((relative(before.in_pod, after.in_pod) or 0.0) <= least for before, after in pairs)
+
+
+MOVES = PodRule(MOVES_INSIDE, _moves, graded((0.3, "high"), (0.1, "medium")), _may_move)
 """CGA204."""
 
 

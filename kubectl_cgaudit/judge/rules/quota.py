@@ -11,10 +11,19 @@ from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.confidence import taken_for_granted
 from kubectl_cgaudit.judge.rules.catalogue import LIMIT_CHANGED, WILL_NOT_START
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, narrowed, pod_hits
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRule, graded, narrowed, pod_hits
 from kubectl_cgaudit.predict.quota import cannot_start, container_quota, pod_quota
 
 _MILLI_A_STEP = 10
+
+
+def _limited(pod: Pod) -> Iterator[Container]:
+    """Those that may have a quota."""
+    return (container for container in pod.containers if container.limit_milli or pod.limit_milli)
+
+
+def _is_limited(_context: Context, pod: Pod, _pairs: Pairs) -> bool:
+    return any(_limited(pod))
 
 
 def _failing_starts(
@@ -28,13 +37,8 @@ def _failing_starts(
         yield from (narrowed(hit, taken) for hit in pod_hits(pod, container.name, looks))
 
 
-FAILING_STARTS = PodRule(WILL_NOT_START, _failing_starts, graded((0.0, "critical")))
+FAILING_STARTS = PodRule(WILL_NOT_START, _failing_starts, graded((0.0, "critical")), _is_limited)
 """CGA301."""
-
-
-def _limited(pod: Pod) -> Iterator[Container]:
-    """Those that may have a quota."""
-    return (container for container in pod.containers if container.limit_milli or pod.limit_milli)
 
 
 def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase) -> Look:
@@ -66,7 +70,7 @@ def _changed_limits(
         yield from pod_hits(pod, container.name, looks)
 
 
-CHANGED_LIMITS = PodRule(LIMIT_CHANGED, _changed_limits, graded())
+CHANGED_LIMITS = PodRule(LIMIT_CHANGED, _changed_limits, graded(), _is_limited)
 """CGA302."""
 
 

@@ -9,7 +9,7 @@ from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.rules import jvm
 from kubectl_cgaudit.judge.rules.catalogue import MISREADS_WEIGHT
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, pod_hits
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRule, graded, pod_hits
 from kubectl_cgaudit.predict.tree import Cgroup
 
 _CADVISOR = re.compile(r"(?:^|/)cadvisor$", re.ASCII)
@@ -27,7 +27,11 @@ def _misreaders(
         yield from pod_hits(pod, container.name, looks)
 
 
-MISREADERS = PodRule(MISREADS_WEIGHT, _misreaders, graded((2.0, "medium")))
+def _may_read(_context: Context, pod: Pod, _pairs: Pairs) -> bool:
+    return any(traits(container) != _READS_NOTHING for container in pod.containers)
+
+
+MISREADERS = PodRule(MISREADS_WEIGHT, _misreaders, graded((2.0, "medium")), _may_read)
 """CGA401."""
 
 

@@ -9,8 +9,9 @@ from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
+from kubectl_cgaudit.judge.figures import Fixed
 from kubectl_cgaudit.judge.rules.catalogue import BESTEFFORT_GAIN, CROSSES_DEFAULT, NOT_DIVISIBLE, SAME_WEIGHT, Rule
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, pod_hits
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRule, graded, pod_hits
 from kubectl_cgaudit.judge.rules.jvm import FIXED_IN
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree
 from kubectl_cgaudit.text import number, percent
@@ -19,9 +20,10 @@ _SMALLEST_REQUEST_ABOVE_ONE = 29
 _ALWAYS_LOW = graded()
 
 Judge = Callable[[Context, Pod, Container | None, Cgroup, Cgroup], Look]
+May = Callable[[Context, Fixed, Fixed], bool]
 
 
-def _each_cgroup(rule: Rule, judge: Judge, *, pods: bool) -> PodRule:
+def _each_cgroup(rule: Rule, judge: Judge, may: May, *, pods: bool) -> PodRule:
     """A rule over every container, and over the pods too where asked."""
 
     def hits(context: Context, _comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
@@ -34,7 +36,10 @@ def _each_cgroup(rule: Rule, judge: Judge, *, pods: bool) -> PodRule:
             looks = [(case, judge(context, pod, container, before, after)) for case, before, after in pairs]
             yield from pod_hits(pod, container.name, looks)
 
-    return PodRule(rule, hits, _ALWAYS_LOW)
+    def any_may(context: Context, _pod: Pod, pairs: Pairs) -> bool:
+        return any(may(context, before, after) for before, after in pairs)
+
+    return PodRule(rule, hits, _ALWAYS_LOW, any_may)
 
 
 def _crossing(context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
@@ -109,11 +114,24 @@ def _indivisible(context: Context, pod: Pod, container: Container | None, before
     return badness, seen, remedy
 
 
-CROSSINGS = _each_cgroup(CROSSES_DEFAULT, _crossing, pods=False)
+def _may_cross(_context: Context, before: Fixed, after: Fixed) -> bool:
+    was, will = before.nominal_ratio, after.nominal_ratio
+    return was is not None and will is not None and (was >= 1) != (will >= 1)
+
+
+def _may_collide(_context: Context, _before: Fixed, after: Fixed) -> bool:
+    return after.value == 1
+
+
+def _may_not_divide(context: Context, _before: Fixed, after: Fixed) -> bool:
+    return after.version == "v2" and after.value is not None and after.value < context.thresholds.divisible
+
+
+CROSSINGS = _each_cgroup(CROSSES_DEFAULT, _crossing, _may_cross, pods=False)
 """CGA203."""
-COLLISIONS = _each_cgroup(SAME_WEIGHT, _collision, pods=True)
+COLLISIONS = _each_cgroup(SAME_WEIGHT, _collision, _may_collide, pods=True)
 """CGA205."""
-INDIVISIBLE = _each_cgroup(NOT_DIVISIBLE, _indivisible, pods=False)
+INDIVISIBLE = _each_cgroup(NOT_DIVISIBLE, _indivisible, _may_not_divide, pods=False)
 """CGA206."""
 
 
