@@ -110,7 +110,7 @@ def _of_pod(
     begin = f"{of_workload},{_cells((pod.name, pod.node, pod.qos, pod.handler), screen)}"
     if not texts:
         return f"{begin}{_empty_after(_AFTER_POD)}"
-    return "".join([f"{begin}{filled(text, _without_null(row))}" for text, row in zip(texts, numbers, strict=True)])
+    return "".join([filled(begin, text, _without_null(row)) for text, row in zip(texts, numbers, strict=True)])
 
 
 def _without_null(numbers: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ from itertools import chain
 
 import msgspec
 import yaml
+from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import Audit, CaseChange, ContainerAudit, Moment, PodAudit, WorkloadAudit
@@ -42,8 +43,19 @@ def json_pieces(audit: Audit) -> Pieces:
     )
 
 
+class _Own(Struct, rename="camel", gc=False):
+    """The first fields of a PodAudit: those that are not of its form."""
+
+    name: str
+    node: str
+    qos: str
+    handler: str
+    confidence: str
+    effects: tuple[str, ...]
+
+
 def _pod(form: Form) -> list[str]:
-    """The text of a pod of this form, with gaps for what is its own."""
+    """The text of a pod of this form after what is its own, with gaps for its numbers."""
 
     def changes(whens: Sequence[str], row: Sequence[Fixed]) -> tuple[CaseChange, ...]:
         moments = [
@@ -66,14 +78,14 @@ def _pod(form: Form) -> list[str]:
                 for each, cases in zip(form.containers, containers, strict=True)
             ),
         )
-    )
+    )[len(_Own.__struct_fields__) :]
 
 
 def _filled(pod: Figures, text: Kept[list[str]]) -> str:
     """The text of a pod, made by whichever format comes first."""
     if pod.text is None:
-        own = (pod.name, pod.node, pod.qos, pod.handler, pod.confidence, pod.effects)
-        pod.text = filled(text.of(pod.form), [*map(_encoded, own), *pod.texts])
+        own = _Own(pod.name, pod.node, pod.qos, pod.handler, pod.confidence, pod.effects)
+        pod.text = filled(_encoded(own)[:-1], text.of(pod.form), pod.texts)
     return pod.text
 
 

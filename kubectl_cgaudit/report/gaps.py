@@ -21,11 +21,12 @@ def gapped(value: object) -> list[str]:
     return msgspec.json.encode(value).decode().split(_MARK)
 
 
-def filled(texts: Sequence[str], fillings: Sequence[str]) -> str:
-    """The text with all gaps filled, in their order."""
-    parts = [""] * (2 * len(texts) - 1)
-    parts[0::2] = texts
-    parts[1::2] = fillings
+def filled(begin: str, texts: Sequence[str], fillings: Sequence[str]) -> str:
+    """`begin`, and the text with all gaps filled, in their order."""
+    parts = [""] * (2 * len(texts))
+    parts[0] = begin
+    parts[1::2] = texts
+    parts[2::2] = fillings
     return "".join(parts)
 
 

@@ -105,7 +105,7 @@ def pieces(audit: Audit) -> Pieces:
             "effects": workload.effects,
             "confidence": workload.confidence,
         }
-        begin = _record({**head, "pod": GAP})[0]
+        begin = _record({**head, "pod": GAP})[0].removesuffix('"pod":')
         alone = "".join(_record({**head, "unpredicted_pods": workload.unpredicted_pods}))
         return Part(
             pod=lambda pod, _: _lines(pod, begin, records.of(pod.form), rows(pod, parts)),
@@ -120,13 +120,22 @@ def render(audit: Audit) -> str:
     return whole(pieces(audit), audit)
 
 
+class _OfPod(Struct, gc=False):
+    """The fields of a record that say of which pod it is: what stands between its workload and its container."""
+
+    pod: str
+    node: str
+    qos: str
+    handler: str
+    pod_effects: tuple[Effect, ...]
+    pod_confidence: Confidence
+
+
 def _lines(pod: Figures, begin: str, records: Sequence[Sequence[str]], numbers: Sequence[Sequence[str]]) -> str:
     """The records of a pod, each with its line break. They begin with what they say of the workload."""
-    own = (pod.name, pod.node, pod.qos, pod.handler, pod.effects, pod.confidence)
-    of_pod = [msgspec.json.encode(value).decode() for value in own]
-    return "".join(
-        [f"{begin}{filled(record, [*of_pod, *row])}\n" for record, row in zip(records, numbers, strict=True)]
-    )
+    own = _OfPod(pod.name, pod.node, pod.qos, pod.handler, pod.effects, pod.confidence)
+    begin += msgspec.json.encode(own).decode()[1:-1]
+    return "".join([filled(begin, record, row) for record, row in zip(records, numbers, strict=True)])
 
 
 def schema() -> str:
@@ -146,7 +155,7 @@ def _record(fields: dict[str, Any]) -> list[str]:
 
 
 def _records(form: Form) -> list[tuple[str, ...]]:
-    """The record of each container of a pod, after what it says of the workload, with gaps for what is the pod's own."""
+    """The record of each container of a pod, after what it says of the pod, with gaps for the pod's numbers."""
     faces = [face_of(each, row) for each, row in zip(form.containers, form.fixed[1:], strict=True)]
     return [_of_face(face) for face in faces] or [_of_face(None)]
 
@@ -167,7 +176,8 @@ def _of_face(face: Face | None) -> tuple[str, ...]:
             fields[f"{time}_version"] = versions(face, after=after) or None
             for name, extremes in zip(("value", "quota_us"), held(face, after=after), strict=True):
                 fields[f"{time}_{name}_least"], fields[f"{time}_{name}_greatest"] = extremes
-    return ("", *_record(fields)[1:])
+    *texts, last = _record(fields)[len(_OfPod.__struct_fields__) :]
+    return (*texts, f"{last}\n")
 
 
 _BLANK: dict[str, Any] = {
