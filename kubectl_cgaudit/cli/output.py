@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FEW = 3
+_BUFFER = 1 << 18
+"""Bytes written at once: of a large cluster there are gigabytes, in pieces of a pod each."""
 
 
 class Output(NamedTuple):
@@ -217,7 +219,7 @@ def _replacing(target: Path) -> Iterator[BinaryIO]:
     # mkstemp makes the file 0600, and os.replace keeps that.
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(handle, "wb", buffering=_BUFFER) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -28,7 +28,7 @@ _NODE_RULES = (
     system.outweighed,
     weight.besteffort,
 )
-_POD_RULES = (
+POD_RULES = (
     system.LOSSES,
     weight.CROSSINGS,
     inside.MOVES,
@@ -47,7 +47,7 @@ def audit(
     comparisons = compare(cluster, rules, scenario)
     coverage = cover(cluster, tuple(_unmatched(cluster, comparisons, rules, scenario)))
     context = Context(cluster, thresholds)
-    judged = Judged(context, comparisons, _POD_RULES)
+    judged = Judged(context, comparisons, POD_RULES)
     # Before the workloads are made, which lets go of what is kept of them.
     sure_losses = judged.sure_losses()
     workloads = judged.workloads()

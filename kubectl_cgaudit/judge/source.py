@@ -14,6 +14,7 @@ from kubectl_cgaudit.judge.pods import audited, by_share, effects
 from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.predict.shape import PodShape
+from kubectl_cgaudit.predict.tree import PodTrees
 
 _BITS = 32
 _MOST_FORMS = 2048
@@ -30,7 +31,7 @@ class Source:
         self._thresholds = thresholds
         self._sure: dict[tuple[int, str], Confidence] = {}
         self._effects: dict[tuple[ByCase, ByCase], tuple[Effect, ...]] = {}
-        self._systems: dict[int, tuple[float, ...]] = {}
+        self._of_nodes: dict[int, tuple[tuple[PodTrees, float], ...]] = {}
         self._names: dict[int, tuple[Named, ...]] = {}
         self._same: dict[tuple[Named, ...], tuple[Named, ...]] = {}
         self._forms: dict[tuple[int, int], Form] = {}
@@ -64,35 +65,39 @@ class Source:
         comparison = self.comparisons[node]
         pod, used = comparison.placed[index]
         outline = comparison.outlines[index]
-        trees = [tree for case in comparison.cases for tree in (case.before.pods, case.after.pods)]
-        shapes = [tree.shapes[outline] for tree in trees]
-        values = shares(
+        moments = []
+        for trees, system in self._moments(node):
+            shape = trees.shapes[outline]
+            moments.append((trees.share(shape), system, shape.part))
+        values = shares(moments)
+        of_share = tuple(
             [
-                (tree.share(shape), system, shape.part)
-                for tree, shape, system in zip(trees, shapes, self.systems(node), strict=True)
+                by_share(relative(values[at + 1], values[at + 3]), self._thresholds)
+                for at in range(0, 2 * len(moments), 4)
             ]
         )
-        of_share = [
-            by_share(relative(values[at + 1], values[at + 3]), self._thresholds) for at in range(0, 2 * len(trees), 4)
-        ]
         return Figures(
             pod.name,
             comparison.node.name,
             pod.qos,
             used,
             self.confidence(node, used),
-            self.effects(self.of_kinds[kind], tuple(of_share)),
+            self.effects(self.of_kinds[kind], of_share),
             self._form(comparison, index, pod, kind),
             values,
         )
 
     def systems(self, node: int) -> tuple[float, ...]:
         """The share of system.slice before and after in each case."""
-        known = self._systems.get(node)
+        return tuple([system for _, system in self._moments(node)])
+
+    def _moments(self, node: int) -> tuple[tuple[PodTrees, float], ...]:
+        """Before and after in each case: the node's pods, and the share of system.slice."""
+        known = self._of_nodes.get(node)
         if known is None:
             cases = self.comparisons[node].cases
-            known = tuple([tree.system_share for case in cases for tree in (case.before, case.after)])
-            self._systems[node] = known
+            known = tuple([(tree.pods, tree.system_share) for case in cases for tree in (case.before, case.after)])
+            self._of_nodes[node] = known
         return known
 
     def _form(self, comparison: Comparison, index: int, pod: Pod, kind: int) -> Form:

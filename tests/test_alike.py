@@ -1,0 +1,155 @@
+"""Nothing is worked out twice, and nothing is mixed up for it: a node's pods come out as if the cluster had no other node."""
+
+from typing import Any
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubectl_cgaudit.judge.audit import Audit
+from kubectl_cgaudit.judge.build import POD_RULES
+from kubectl_cgaudit.judge.figures import fixed
+from kubectl_cgaudit.judge.kinds import Kind, Kinds
+from kubectl_cgaudit.judge.rules.context import Context
+from kubectl_cgaudit.judge.thresholds import parse as parse_thresholds
+from tests.support import audited, cluster, compared, container, node, pod
+
+KUBELETS = ("v1.30.4", "v1.32.9", "v1.33.5", "v1.33.13", "v1.34.1", "v1.35.0", "v1.36.2")
+IMAGES = ("nginx:1.27", "openjdk:11.0.16-jre", "openjdk:8u300", "gcr.io/cadvisor/cadvisor:v0.49.1")
+AMOUNTS = (None, "1m", "10m", "100m", "250m", "1", "3")
+LIMITS = (None, None, "15m", "105m", "1", "4")
+STATES = (
+    "",
+    "- {match: {name: n0}, cgroup: v1, runtimes: {default: linear, kata: kata}}",
+    "- {match: {name: n1}, cgroup: v2, driver: cgroupfs, runtimes: {default: runc 1.3.6}}",
+    "- {match: {name: n0}, cgroup: v1, driver: systemd, runtimes: {default: quadratic}, system_slice: 2048}\n"
+    "- {match: {name: n2}, cgroup: v2, runtimes: {default: linear, crun: crun 1.20}, kubelet: 1.34.1}",
+    "- {cgroup: v1}",
+    "- {match: {name: n0}, cgroup: v1, runtimes: {default: runc 1.3.6}}\n"
+    "- {match: {name: n1}, cgroup: v1, runtimes: {default: crun 1.23}}\n"
+    "- {match: {name: n2}, cgroup: v1, driver: cgroupfs, runtimes: {default: runc 1.3.6}}",
+)
+TARGETS = ("kubelet=1.34.1", "v2+runtime", "v2", "runtime", "kubelet=1.35", "runc=1.3.6", "v2,kubelet=1.36")
+
+
+@st.composite
+def containers(draw: st.DrawFn) -> dict[str, Any]:
+    made = container("c", draw(st.sampled_from(AMOUNTS)), draw(st.sampled_from(LIMITS)))
+    return made | {"image": draw(st.sampled_from(IMAGES))}
+
+
+@st.composite
+def templates(draw: st.DrawFn) -> dict[str, Any]:
+    """A pod without its node; two of three are like one another but for their names, images or limits."""
+    found = draw(st.lists(containers(), min_size=1, max_size=3))
+    names = draw(st.sampled_from(("abc", "xyz")))
+    handler = draw(st.sampled_from((None, None, "crun", "kata")))
+    asks = any(each["resources"].get("requests") or each["resources"].get("limits") for each in found)
+    return {
+        "containers": [{**each, "name": name} for each, name in zip(found, names + "w", strict=False)],
+        "qos": "Burstable" if asks else "BestEffort",
+        "more": {"runtimeClassName": handler} if handler else {},
+    }
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Nodes that differ, and the same pods on most of them."""
+    nodes = [
+        node(f"n{number}", draw(st.sampled_from(("2", "4", "64"))), draw(st.sampled_from(KUBELETS)))
+        for number in range(draw(st.integers(2, 4)))
+    ]
+    made = draw(st.lists(templates(), min_size=1, max_size=4))
+    made += [
+        {**each, "containers": [{**one, "image": draw(st.sampled_from(IMAGES))} for one in each["containers"]]}
+        for each in made
+    ]
+    placed = [
+        pod(f"p{number}-{place}", *each["containers"], qos=each["qos"], on=f"n{place}", **each["more"])
+        for number, each in enumerate(made)
+        for place in range(len(nodes))
+        if draw(st.integers(0, 5))
+    ]
+    return nodes, placed
+
+
+def of_pods(audit: Audit) -> tuple[dict[str, bytes], list[bytes]]:
+    """Each workload, which here is a pod, and the findings about them."""
+    found = sorted(msgspec.json.encode(each) for each in audit.findings if each.subject.kind == "workload")
+    workloads = {
+        each.name: msgspec.json.encode(msgspec.structs.replace(each, pods=tuple(each.pods))) for each in audit.workloads
+    }
+    return workloads, found
+
+
+@settings(max_examples=150, deadline=None)
+@given(clusters(), st.sampled_from(STATES), st.sampled_from(TARGETS))
+def test_a_node_is_judged_as_if_it_were_alone(
+    objects: tuple[list[dict[str, Any]], list[dict[str, Any]]], states: str, target: str
+) -> None:
+    nodes, placed = objects
+    together = of_pods(audited(cluster(*nodes, *placed), states, target))
+    workloads: dict[str, bytes] = {}
+    findings: list[bytes] = []
+    for each in nodes:
+        mine = [one for one in placed if one["spec"]["nodeName"] == each["metadata"]["name"]]
+        alone = of_pods(audited(cluster(each, *mine), states, target))
+        workloads |= alone[0]
+        findings += alone[1]
+    assert together == (workloads, sorted(findings))
+    assert len(workloads) == len(placed)
+
+
+@settings(max_examples=150, deadline=None)
+@given(clusters(), st.sampled_from(STATES), st.sampled_from(TARGETS))
+def test_a_pod_is_of_the_kind_that_it_is_alone(
+    objects: tuple[list[dict[str, Any]], list[dict[str, Any]]], states: str, target: str
+) -> None:
+    nodes, placed = objects
+    read = cluster(*nodes, *placed)
+    context = Context(read, parse_thresholds(()))
+    shared = Kinds(context, POD_RULES)
+    for comparison in compared(read, states, target):
+        of = shared.of(comparison)
+        for index in range(len(comparison.placed)):
+            alone = Kinds(context, POD_RULES).of(comparison)(index)
+            assert said(of(index)) == said(alone)
+
+
+def said(kind: Kind) -> dict[str, object]:
+    return {name: value for name, value in msgspec.structs.asdict(kind).items() if name != "number"}
+
+
+@settings(max_examples=150, deadline=None)
+@given(clusters(), st.sampled_from(STATES), st.sampled_from(TARGETS))
+def test_no_rule_is_left_out_that_would_hold(
+    objects: tuple[list[dict[str, Any]], list[dict[str, Any]]], states: str, target: str
+) -> None:
+    nodes, placed = objects
+    read = cluster(*nodes, *placed)
+    context = Context(read, parse_thresholds(()), words=False)
+    for comparison in compared(read, states, target):
+        for index, each in enumerate(comparison.placed):
+            pairs = [
+                pair
+                for case in comparison.cases
+                for pair in zip(
+                    fixed(case.before.pods.shapes[comparison.outlines[index]], case.now.cgroup),
+                    fixed(case.after.pods.shapes[comparison.outlines[index]], case.then.cgroup),
+                    strict=True,
+                )
+            ]
+            for rule in POD_RULES:
+                if list(rule.hits(context, comparison, each, comparison.pod(index))):
+                    assert rule.may(context, each[0], pairs), rule.rule.id
+
+
+def test_what_a_jvm_counts_is_looked_at_on_every_size_of_node() -> None:
+    jvm = container("app", "3") | {"image": "openjdk:11.0.16-jre"}
+    pods_ = [pod(f"p{number}", jvm, on=f"n{number}") for number in range(3)]
+    for sizes in (("2", "64", "2"), ("64", "2", "64")):
+        nodes = [node(f"n{number}", cpu) for number, cpu in enumerate(sizes)]
+        rules = "- {cgroup: v1, runtimes: {default: linear}}"
+        found = audited(cluster(*nodes, *pods_), rules).findings
+        large = [f"p{number}" for number, cpu in enumerate(sizes) if cpu == "64"]
+        assert sorted(each.subject.name for each in found if each.rule == "CGA401") == large
