@@ -31,7 +31,7 @@ _NO_IMAGE = (
 @click.option(
     "--sink", metavar="|".join(SINKS), default=SINKS[0], show_default=True, help="Where reports go besides the log."
 )
-@click.option("--memory", metavar="SIZE", default=MEMORY, show_default=True, help="Its limit; 2Gi above 15,000 pods.")
+@click.option("--memory", metavar="SIZE", default=MEMORY, show_default=True, help="Its limit.")
 @output.option(tuple(RENDERERS))
 def manifests_command(outputs: tuple[str, ...], **flags: Any) -> int:
     """Print the objects that run the audit inside the cluster, on a schedule, with the least that needs.
