@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -153,3 +154,36 @@ def test_what_a_jvm_counts_is_looked_at_on_every_size_of_node() -> None:
         found = audited(cluster(*nodes, *pods_), rules).findings
         large = [f"p{number}" for number, cpu in enumerate(sizes) if cpu == "64"]
         assert sorted(each.subject.name for each in found if each.rule == "CGA401") == large
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [
+        ("35m", "55m", ["p0", "p1"]),
+        ("20m", "55m", ["p0", "p1"]),
+        ("110m", "15m", ["p0", "p1"]),
+        # Of numbers with nine digits this is a hair less.
+        ("110m", "55m", []),
+    ],
+)
+def test_a_change_that_is_the_threshold_is_one_thing_on_every_node(first: str, second: str, names: list[str]) -> None:
+    """Their change is -5%, the threshold: what is decided must not hang on the last digit of a share."""
+    rules = "- {cgroup: v2, runtimes: {default: runc 1.3.6}}"
+    inside = [container("x", first), container("y", second)]
+    for sizes in (("31467m", "62069m"), ("56740m", "3484m"), ("3484m", "56740m"), ("7001m", "3m")):
+        nodes = [node(f"n{number}", cpu) for number, cpu in enumerate(sizes)]
+        pods_ = [pod(f"p{number}", *inside, on=f"n{number}") for number in range(len(sizes))]
+        audit = audited(cluster(*nodes, *pods_), rules, "runc=1.2.0")
+        moving = [each.name for each in audit.workloads if "moves" in each.effects]
+        found = sorted(each.subject.name for each in audit.findings if each.rule == "CGA204")
+        assert found == sorted(moving) == names
+
+
+def test_containers_of_one_name_do_not_end_the_audit() -> None:
+    """No API server takes such a pod, but a file may hold one."""
+    placed = [
+        pod("a", container("x", "2"), container("x", "5m")),
+        pod("b", container("x", "2"), container("y", "5m")),
+    ]
+    found = [each for each in audited(cluster(node(), *placed), "", "v2").findings if each.rule == "CGA205"]
+    assert sorted(each.subject.name for each in found) == ["a", "b"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -608,3 +609,18 @@ def test_a_filter_that_matches_nothing_is_no_pass(flags: list[str], capsys: pyte
     assert [each["rule"] for each in audit["findings"] if each["rule"] == "CGA001"] == ["CGA001"]
     assert audit["verdict"]["sentence"].startswith("No pod was audited")
     assert run([*RECORDED_FLAGS, *flags, "--fail-on", "high"]) == 4
+
+
+def test_an_argument_that_is_no_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """A file name in another encoding: no report could name it."""
+    for arguments in (
+        ["-f", "c\udcff.json"],
+        [*RECORDED_FLAGS, "--kubelet=files:d\udcff"],
+        ["report", "\udcff", "-o", "json"],
+    ):
+        assert run(arguments) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert re.fullmatch(
+            r"error: the argument .*\\.* is not UTF-8; rename the file, or correct the name\n", said.err
+        )

@@ -7,12 +7,14 @@ import sys
 import click
 
 from kubectl_cgaudit.cli.audit import group
-from kubectl_cgaudit.errors import CgauditError, PipeClosedError
+from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
 from kubectl_cgaudit.report.escape import visible
 
 _INTERRUPTED = 130
 _SHORT = re.compile(r"^-([A-Za-z])=(?=.)")
 _PIPE_CLOSED = 141
+# What Python makes of bytes that are no UTF-8: https://peps.python.org/pep-0383/
+_NO_TEXT = re.compile("[\ud800-\udfff]")
 
 
 def main() -> None:
@@ -25,6 +27,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run the command; returns its exit code."""
     try:
+        _check_text(arguments)
         result = group.main(as_kubectl_takes_them(arguments), prog_name="kubectl cgaudit", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -50,6 +53,13 @@ def run(arguments: list[str]) -> int:
     except RecursionError:
         return _fail("the input is nested too deeply to be what kubectl prints; save it again with kubectl", 1)
     return result if isinstance(result, int) else 0
+
+
+def _check_text(arguments: list[str]) -> None:
+    """What is no text would end in a report, which has to be some. Raises UsageError."""
+    for each in arguments:
+        if _NO_TEXT.search(each):
+            raise UsageError(f"the argument {each} is not UTF-8; rename the file, or correct the name")
 
 
 def as_kubectl_takes_them(arguments: list[str]) -> list[str]:

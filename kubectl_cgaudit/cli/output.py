@@ -115,11 +115,17 @@ def _sink(output: Output) -> Iterator[Callable[[str], None]]:
         yield show
         return
     with _saved(output.path) as file:
-        yield lambda text: _put(file, text.encode("utf-8", errors="backslashreplace"))
+        yield lambda text: _put(output.path or "", file, text.encode("utf-8", errors="backslashreplace"))
 
 
-def _put(file: BinaryIO, data: bytes) -> None:
-    file.write(data)
+def _put(path: str, file: BinaryIO, data: bytes) -> None:
+    # Several files are open at once: it is said here which of them failed.
+    try:
+        file.write(data)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _unwritable(path, error) from None
 
 
 def show(text: str) -> None:
@@ -199,7 +205,11 @@ def _saved(path: str) -> Iterator[BinaryIO]:
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
-        raise CgauditError(f"{path} cannot be written: {error.strerror or error}; choose another path") from None
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: str, error: OSError) -> CgauditError:
+    return CgauditError(f"{path} cannot be written: {error.strerror or error}; choose another path")
 
 
 def _is_device(path: str) -> bool:

@@ -1,6 +1,5 @@
 """What reading freed goes back to the system, where the C library is glibc; elsewhere none of this is needed or known."""
 
-import ctypes
 from contextlib import suppress
 
 _ARENA_MAX = -8
@@ -17,5 +16,8 @@ def give_back() -> None:
 
 
 def _glibc(function: str, *arguments: int) -> None:
-    with suppress(OSError, AttributeError, TypeError):  # Another C library, or Windows, which has none by that name.
+    # Another C library, Windows, which has none by that name, or a Python without ctypes.
+    with suppress(OSError, AttributeError, TypeError, ImportError):
+        import ctypes
+
         getattr(ctypes.CDLL(None), function)(*arguments)

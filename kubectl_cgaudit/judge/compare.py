@@ -70,11 +70,6 @@ class PodCase(Struct, frozen=True):
         system = (self.case.after if after else self.case.before).system_share
         return cgroup.share / system if cgroup.share is not None else None
 
-    def in_pod(self, container: Cgroup, *, after: bool) -> float | None:
-        """A container's fraction of its pod's CPU; None where the fraction cannot be said."""
-        pod = (self.after if after else self.before).cgroup.share
-        return container.share / pod if container.share is not None and pod else None
-
 
 def compare(cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario) -> tuple[Comparison, ...]:
     """Compare every Linux node. Raises UsageError when a states or target file does not fit a node."""

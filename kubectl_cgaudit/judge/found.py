@@ -20,6 +20,8 @@ class _Worst(Struct, gc=False):
     pod: str
     container: str
     """The first four decide between two."""
+    place: int | None
+    """The container's place in its pod; None for the pod itself."""
     comparison: Comparison
     index: int
     count: int = 1
@@ -40,32 +42,31 @@ class FoundInPods:
         name = pod.name
         for found in kind.found:
             container = "" if found.container is None else pod.containers[found.container].name
-            self._take(found.rule, key, found.sure, found.badness, name, container, comparison, index)
+            rank = found.sure, found.badness, name, container
+            self._take(found.rule, key, rank, found.container, comparison, index)
         for place, holds in self._by_share:
             hit = [each for each in changes if each is not None and holds(self._context.thresholds, each)]
             if hit:
                 sure, badness = len(hit) == len(changes), round(-min(hit), DIGITS)
-                self._take(place, key, sure, badness, name, "", comparison, index)
+                self._take(place, key, (sure, badness, name, ""), None, comparison, index)
 
     def _take(
         self,
         rule: int,
         key: Key,
-        sure: bool,
-        badness: float,
-        pod: str,
-        container: str,
+        rank: tuple[bool, float, str, str],
+        place: int | None,
         comparison: Comparison,
         index: int,
     ) -> None:
         worst = self._worst[rule].get(key)
         if worst is None:
-            self._worst[rule][key] = _Worst(sure, badness, pod, container, comparison, index)
+            self._worst[rule][key] = _Worst(*rank, place, comparison, index)
             return
         worst.count += 1
-        if (sure, badness, pod, container) > (worst.sure, worst.badness, worst.pod, worst.container):
-            worst.sure, worst.badness, worst.pod, worst.container = sure, badness, pod, container
-            worst.comparison, worst.index = comparison, index
+        if rank > (worst.sure, worst.badness, worst.pod, worst.container):
+            worst.sure, worst.badness, worst.pod, worst.container = rank
+            worst.place, worst.comparison, worst.index = place, comparison, index
 
     def findings(self) -> Iterator[Finding]:
         """One finding a workload and rule, sure ones and the worst first."""
@@ -76,7 +77,7 @@ class FoundInPods:
     def _finding(self, rule: PodRule, key: Key, worst: _Worst) -> Finding:
         placed, cases = worst.comparison.placed[worst.index], worst.comparison.pod(worst.index)
         hits = rule.hits(self._context, worst.comparison, placed, cases)
-        hit = next(hit for hit in hits if hit.where == (worst.pod, worst.container))
+        hit = next(hit for hit in hits if hit.place == worst.place)
         others = worst.count - 1
         are = "is" if others == 1 else "are"
         more = f" {others} more of this workload {are} found by this rule." if others else ""

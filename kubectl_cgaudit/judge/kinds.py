@@ -192,7 +192,7 @@ class Kinds:
         trees = comparison.pod(index) if may else ()
         for place, rule in may:
             for hit in rule.hits(self._context, comparison, placed, trees):
-                yield Found(place, _place(pod, hit.where[1]), hit.when == "", hit.badness)
+                yield Found(place, hit.place, hit.when == "", hit.badness)
 
 
 def _setting(comparison: Comparison, handler: str) -> object:
@@ -205,10 +205,6 @@ def _circumstances(comparison: Comparison, handler: str) -> object:
     """What of that is not in the shapes of a pod that has no limit."""
     cases = [(case.when, case.now.cgroup, case.then.cgroup, is_lost(case)) for case in comparison.cases]
     return (*taken_for_granted(comparison.state, handler), *cases)
-
-
-def _place(pod: Pod, container: str) -> int | None:
-    return next((place for place, each in enumerate(pod.containers) if each.name == container), None)
 
 
 _Changes = list[list[tuple[Fixed, Fixed]]]

@@ -18,8 +18,8 @@ Shift = tuple[float, str, float, float]
 class Shifts(Struct, frozen=True, gc=False):
     """Over all cases. None where there is nothing to compare."""
 
-    exact: tuple[float | None, ...]
-    """The change against the system in each case."""
+    changes: tuple[float | None, ...]
+    """Against the system, in each case."""
     effects: tuple[frozenset[Effect], ...]
     """What that comes to in each case."""
     worst: Shift | None
@@ -33,7 +33,7 @@ class Shifts(Struct, frozen=True, gc=False):
 
 def shifts(comparison: Comparison, pulls: Sequence[Pull], systems: Sequence[float], thresholds: Thresholds) -> Shifts:
     """Those of the pods of a node with these pulls. `systems` is the share of system.slice before and after in each case."""
-    exact: list[float | None] = []
+    changes: list[float | None] = []
     effects = []
     system: list[Shift] = []
     shares: list[Shift] = []
@@ -41,9 +41,9 @@ def shifts(comparison: Comparison, pulls: Sequence[Pull], systems: Sequence[floa
         before = case.before.pods.fraction(qos, was) if competes else 0.0
         after = case.after.pods.fraction(qos, will) if competes else 0.0
         times_before, times_after = before / systems[2 * place], after / systems[2 * place + 1]
-        exact.append(relative(times_before, times_after))
         shown = round(times_before, DIGITS), round(times_after, DIGITS)
         change = relative(*shown)
+        changes.append(change)
         effects.append(by_share(change, thresholds))
         if change is not None:
             system.append((round(change, DIGITS), case.when, *shown))
@@ -52,7 +52,7 @@ def shifts(comparison: Comparison, pulls: Sequence[Pull], systems: Sequence[floa
         if change is not None:
             shares.append((round(change, DIGITS), case.when, *shown))
     return Shifts(
-        exact=tuple(exact),
+        changes=tuple(changes),
         effects=tuple(effects),
         worst=min(system, default=None),
         best=max(system, default=None),

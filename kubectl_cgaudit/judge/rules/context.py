@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_cgaudit.collect.model import Cluster, Pod
+from kubectl_cgaudit.collect.model import Cluster, Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.judge.audit import Severity
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
@@ -29,7 +29,9 @@ class Hit(Struct, frozen=True):
     """A rule that holds for a pod or container, in one case or in all."""
 
     where: tuple[str, str]
-    """Pod and container: hits in several cases at one place are one."""
+    """Pod and container by name."""
+    place: int | None
+    """The container's place in the pod; None for the pod itself."""
     when: str
     """The case, or empty if the rule holds in every case."""
     badness: float
@@ -41,15 +43,17 @@ Look = tuple[float, str, str] | None
 """How bad it is, what was seen and what to do; None where the rule does not hold."""
 
 
-def pod_hits(pod: Pod, container: str, looks: Iterable[tuple[PodCase, Look]]) -> Iterator[Hit]:
-    """The worst hit of a rule over the cases of one pod or container."""
+def pod_hits(pod: Pod, container: Container | None, looks: Iterable[tuple[PodCase, Look]]) -> Iterator[Hit]:
+    """The worst hit of a rule over the cases of a pod, or of one of its containers."""
     looked = list(looks)
     found = [(case.case.when, look) for case, look in looked if look is not None]
     if found:
         _, (badness, seen, remedy) = max(found, key=lambda entry: (round(entry[1][0], DIGITS), entry[0]))
         when = condition([when for when, _ in found], [case.case.when for case, _ in looked])
         # What differs in the last digits only is equally bad: then the name decides.
-        yield Hit((pod.name, container), when, round(badness, DIGITS), seen, remedy)
+        name = container.name if container else ""
+        place = next((place for place, each in enumerate(pod.containers) if each is container), None)
+        yield Hit((pod.name, name), place, when, round(badness, DIGITS), seen, remedy)
 
 
 Pairs = Sequence[tuple[Fixed, Fixed]]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -11,16 +12,26 @@ from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import Setup, unit_of
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
-from kubectl_cgaudit.judge.rounding import relative
+from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules.catalogue import MOVES_INSIDE
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRule, graded, pod_hits
 from kubectl_cgaudit.predict.shape import kubelet_value
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.text import percent
 
-_Part = tuple[Container, Cgroup, Cgroup]
+
+class _Part(NamedTuple):
+    """A container before and after, with its fraction of its pod's CPU and the change of that."""
+
+    container: Container
+    before: Cgroup
+    after: Cgroup
+    was: float
+    will: float
+    change: float | None
+
+
 _ROUNDS = 10
-_SLACK = 1e-6
 _MOST_MILLI = MAX_SHARES * 1000 // 1024
 
 
@@ -28,44 +39,49 @@ def _moves(context: Context, comparison: Comparison, placed: PlacedPod, cases: t
     pod, _ = placed
     if len(cases[0].before.containers) > 1:
         looks = [(case, _move(context, comparison.node.name, placed, case)) for case in cases]
-        yield from pod_hits(pod, "", looks)
+        yield from pod_hits(pod, None, looks)
 
 
 def _may_move(context: Context, _pod: Pod, pairs: Pairs) -> bool:
-    # The parts are rounded here, and not where it is decided.
-    least = _SLACK - context.thresholds.pod_move
-    return any((relative(before.in_pod, after.in_pod) or 0.0) <= least for before, after in pairs)
+    return any(_loses(context, relative(before.in_pod, after.in_pod)) for before, after in pairs)
+
+
+def _loses(context: Context, change: float | None) -> bool:
+    return (change or 0.0) <= -context.thresholds.pod_move
 
 
 MOVES = PodRule(MOVES_INSIDE, _moves, graded((0.3, "high"), (0.1, "medium")), _may_move)
 """CGA204."""
 
 
+def _parts(case: PodCase) -> Iterator[_Part]:
+    # Decided by the numbers that are shown: those behind them differ from node to node in their last digit.
+    trees = zip(case.before.containers, case.after.containers, case.before.parts, case.after.parts, strict=True)
+    for (container, before), (_, after), was, will in trees:
+        now, then = rounded(was), rounded(will)
+        yield _Part(container, before, after, now or 0.0, then or 0.0, relative(now, then))
+
+
 def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> Look:
     pod, _ = placed
-    parts = [
-        (container, before, after, relative(case.in_pod(before, after=False), case.in_pod(after, after=True)))
-        for (container, before), (_, after) in zip(case.before.containers, case.after.containers, strict=True)
-    ]
-    losers = [part for part in parts if part[3] is not None and part[3] <= -context.thresholds.pod_move]
+    parts = list(_parts(case))
+    losers = [part for part in parts if _loses(context, part.change)]
     if not losers:
         return None
     # With several losers the one with the largest part of the pod is the app.
-    container, before, after, change = max(losers, key=lambda part: (part[1].share or 0.0, part[0].name))
+    loser = max(losers, key=lambda part: (part.was, part.container.name))
+    badness = -(loser.change or 0.0)
     if not context.words:
-        return -(change or 0.0), "", ""
-    gainers = [part for part in parts if (part[3] or 0.0) > 0]
+        return badness, "", ""
+    gainers = [part for part in parts if (part.change or 0.0) > 0]
     gains = " and ".join(
-        f"{gainer.name} ({percent(case.in_pod(was, after=False) or 0)} -> {percent(case.in_pod(will, after=True) or 0)})"
-        for gainer, was, will, _ in gainers
+        f"{gainer.container.name} ({percent(gainer.was)} -> {percent(gainer.will)})" for gainer in gainers
     )
     seen = (
-        f"Pod {pod.namespace}/{pod.name} on {node}: {container.name} has "
-        f"{percent(case.in_pod(before, after=False) or 0)} of its pod's CPU now and "
-        f"{percent(case.in_pod(after, after=True) or 0)} after ({percent(change or 0)}); what it loses goes to {gains}. "
-        f"Weights: {_weights(case)}."
+        f"Pod {pod.namespace}/{pod.name} on {node}: {loser.container.name} has {percent(loser.was)} of its pod's CPU now and "
+        f"{percent(loser.will)} after ({percent(-badness)}); what it loses goes to {gains}. Weights: {_weights(case)}."
     )
-    return -(change or 0.0), seen, _remedy(case, placed, container, before, [part[:3] for part in gainers])
+    return badness, seen, _remedy(case, placed, loser, gainers)
 
 
 def _weights(case: PodCase) -> str:
@@ -75,26 +91,27 @@ def _weights(case: PodCase) -> str:
     )
 
 
-def _remedy(case: PodCase, placed: PlacedPod, loser: Container, before: Cgroup, gainers: list[_Part]) -> str:
+def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part]) -> str:
     pod, used = placed
+    loser, before = losing.container, losing.before
     now, then = case.case.now, case.case.then
     formula = then.runtime(used).formula
-    priced = [part for part in gainers if part[0].request_milli and part[1].value]
+    priced = [part for part in gainers if part.container.request_milli and part.before.value]
     if formula == "none" or not (before.value and loser.request_milli) or len(priced) != len(gainers):
         return (
             "Move some of the request of the containers that gain to the one that loses, until their weights have the old "
             "ratio; `kubectl cgaudit convert` shows the weight of a request."
         )
     curve: Formula = "linear" if formula == "linear" else "quadratic"
-    ratios = [(was.value or 0) / before.value for _, was, _ in priced]
-    olds = [gainer.request_milli or 0 for gainer, _, _ in priced]
+    ratios = [(part.before.value or 0) / before.value for part in priced]
+    olds = [part.container.request_milli or 0 for part in priced]
     mine, theirs = shifted(loser.request_milli, olds, ratios, curve)
     if mine <= loser.request_milli:
         return "No shift of the request between them restores the old ratio."
     raised = raised_alone(loser.request_milli, olds, ratios, curve)
-    names = [part[0].name for part in priced]
+    names = [part.container.name for part in priced]
     lowered = [f"{name} {old}m -> {new}m" for name, old, new in zip(names, olds, theirs, strict=True)]
-    was = " : ".join(str(value) for value in (before.value, *(cgroup.value for _, cgroup, _ in priced)))
+    was = " : ".join(str(value) for value in (before.value, *(part.before.value for part in priced)))
     order = " : ".join([loser.name, *names])
     shift = f"{loser.name} {loser.request_milli}m -> {mine}m, {', '.join(lowered)}; weights {order} = {_row(mine, theirs, curve)}"
     pods = _PodRequest(pod, then)

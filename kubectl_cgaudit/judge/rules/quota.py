@@ -34,7 +34,7 @@ def _failing_starts(
     taken = taken_for_granted(comparison.state, used)
     for container in _limited(pod):
         looks = [(case, _failing(comparison.node.name, pod, container, used, case)) for case in cases]
-        yield from (narrowed(hit, taken) for hit in pod_hits(pod, container.name, looks))
+        yield from (narrowed(hit, taken) for hit in pod_hits(pod, container, looks))
 
 
 FAILING_STARTS = PodRule(WILL_NOT_START, _failing_starts, graded((0.0, "critical")), _is_limited)
@@ -67,7 +67,7 @@ def _changed_limits(
     pod, used = placed
     for container in _limited(pod):
         looks = [(case, _changed(pod, container, used, case)) for case in cases]
-        yield from pod_hits(pod, container.name, looks)
+        yield from pod_hits(pod, container, looks)
 
 
 CHANGED_LIMITS = PodRule(LIMIT_CHANGED, _changed_limits, graded(), _is_limited)

@@ -24,7 +24,7 @@ def _misreaders(
         if traits(container) == _READS_NOTHING:
             continue
         looks = [(case, _look(comparison.node, pod, container, index, case)) for case in cases]
-        yield from pod_hits(pod, container.name, looks)
+        yield from pod_hits(pod, container, looks)
 
 
 def _may_read(_context: Context, pod: Pod, _pairs: Pairs) -> bool:

@@ -12,7 +12,7 @@ from kubectl_cgaudit.detect.state import default_root_value, unit_of
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
-from kubectl_cgaudit.judge.rounding import relative
+from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS, SYSTEM_OUTWEIGHED
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, pod_hits
 from kubectl_cgaudit.text import number, percent
@@ -25,12 +25,13 @@ _NEAR = 1.02
 
 def _losses(context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
     pod, _ = placed
-    yield from pod_hits(pod, "", [(case, _loss(context, comparison, pod, case)) for case in cases])
+    yield from pod_hits(pod, None, [(case, _loss(context, comparison, pod, case)) for case in cases])
 
 
 def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> Look:
-    before = case.against_system(case.before.cgroup, after=False)
-    after = case.against_system(case.after.cgroup, after=True)
+    # As in the effects, the numbers that are shown decide.
+    before = rounded(case.against_system(case.before.cgroup, after=False))
+    after = rounded(case.against_system(case.after.cgroup, after=True))
     change = relative(before, after)
     if before is None or after is None or change is None or change > -context.thresholds.system_loss:
         return None

@@ -30,11 +30,11 @@ def _each_cgroup(rule: Rule, judge: Judge, may: May, *, pods: bool) -> PodRule:
         pod, _ = placed
         if pods:
             looks = [(case, judge(context, pod, None, case.before.cgroup, case.after.cgroup)) for case in cases]
-            yield from pod_hits(pod, "", looks)
+            yield from pod_hits(pod, None, looks)
         for index, (container, _) in enumerate(cases[0].before.containers):
             pairs = [(case, case.before.containers[index][1], case.after.containers[index][1]) for case in cases]
             looks = [(case, judge(context, pod, container, before, after)) for case, before, after in pairs]
-            yield from pod_hits(pod, container.name, looks)
+            yield from pod_hits(pod, container, looks)
 
     def any_may(context: Context, _pod: Pod, pairs: Pairs) -> bool:
         return any(may(context, before, after) for before, after in pairs)
