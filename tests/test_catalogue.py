@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.collect import reduce, wire
 from kubectl_cgaudit.collect.model import Node, NodeKind
-from kubectl_cgaudit.collect.same import Same
 from kubectl_cgaudit.detect import catalogue
 from kubectl_cgaudit.detect.catalogue import Span, evidence, fitting
+from kubectl_cgaudit.same import Same
 from tests import support
 
 STRINGS = Path(__file__).parent / "node_strings.yaml"

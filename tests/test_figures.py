@@ -1,4 +1,4 @@
-"""Rows of numbers say what the audit's own records of the same pods say, and text with gaps is the text without."""
+"""Rows of numbers say what the audit's own records of the same pods say, and text with blanks is the text without."""
 
 import msgspec
 import pytest
@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import Audit, PodAudit
 from kubectl_cgaudit.judge.figures import Figures, Form, of_audit
 from kubectl_cgaudit.judge.source import Pods, figures
+from kubectl_cgaudit.report.blanks import BLANK, Kept, filled, with_blanks
 from kubectl_cgaudit.report.data import json_pieces
-from kubectl_cgaudit.report.gaps import GAP, Kept, filled, gapped
 from kubectl_cgaudit.report.pieces import whole
 from tests.support import audited, cluster, container, node, pod
 from tests.test_table import BLIND, RECORDED
@@ -58,14 +58,14 @@ def test_a_pod_is_the_same_from_figures_and_from_its_record() -> None:
 
 
 @given(st.lists(st.text(), min_size=1, max_size=4))
-def test_gaps_are_found_whatever_the_texts_hold(texts: list[str]) -> None:
+def test_blanks_are_found_whatever_the_texts_hold(texts: list[str]) -> None:
     """A raw NUL, and what JSON makes of it, are text like any other."""
     texts = [*texts, "\0", "\\u0000"]
     value = {str(place): each for place, each in enumerate(texts)}
-    parts = gapped([each for text in texts for each in (text, GAP)])
+    parts = with_blanks([each for text in texts for each in (text, BLANK)])
     assert len(parts) == len(texts) + 1
     assert msgspec.json.decode(filled("", parts, ["1"] * len(texts))) == [e for t in texts for e in (t, 1)]
-    assert gapped(value) == [msgspec.json.encode(value).decode()]
+    assert with_blanks(value) == [msgspec.json.encode(value).decode()]
 
 
 def test_what_is_kept_is_bounded_and_right_for_each_form() -> None:

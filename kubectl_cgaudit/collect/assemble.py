@@ -10,8 +10,8 @@ from msgspec import Struct
 from kubectl_cgaudit.collect import reduce, wire
 from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers, Node, Owner, Pod, Reading
 from kubectl_cgaudit.collect.reduce import Selects
-from kubectl_cgaudit.collect.same import Same
 from kubectl_cgaudit.errors import InputError
+from kubectl_cgaudit.same import Same
 
 T = TypeVar("T")
 Decode = Callable[[Any, type[Any]], Any]

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from kubectl_cgaudit.collect import wire
 from kubectl_cgaudit.collect.model import Alike, Container, Handler, Node, NodeKind, Owner, Pod, Presence, Qos, Role
 from kubectl_cgaudit.collect.quantity import milli
-from kubectl_cgaudit.collect.same import Same
 from kubectl_cgaudit.errors import InputError
+from kubectl_cgaudit.same import Same
 
 Selects = Callable[[str, dict[str, str]], bool]
 _QOS: dict[str, Qos] = {"Guaranteed": "Guaranteed", "Burstable": "Burstable", "BestEffort": "BestEffort"}

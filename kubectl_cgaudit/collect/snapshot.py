@@ -18,8 +18,8 @@ from kubectl_cgaudit import __version__
 from kubectl_cgaudit.collect.input import name_of
 from kubectl_cgaudit.collect.model import Alike, Cluster, Container, KubeletAnswers, Node, Owner, Pod, Qos, Reading
 from kubectl_cgaudit.collect.reduce import Selects
-from kubectl_cgaudit.collect.same import Same
 from kubectl_cgaudit.errors import InputError, UsageError
+from kubectl_cgaudit.same import Same
 
 SCHEMA_VERSION = "1.0"
 REMEDY = "save one with: kubectl cgaudit snapshot -o FILE.json.gz"

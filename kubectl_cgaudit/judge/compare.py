@@ -12,6 +12,7 @@ from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.judge.scenario import Scenario, after
 from kubectl_cgaudit.predict.shape import Shapes
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PodTree, predict
+from kubectl_cgaudit.same import Same
 
 
 class Case(Struct, frozen=True):
@@ -75,7 +76,7 @@ def compare(cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario) -> tu
     """Compare every Linux node. Raises UsageError when a states or target file does not fit a node."""
     placed = placed_pods(cluster)
     shapes = Shapes()
-    same: dict[Setup, Setup] = {}
+    same = Same()
     return tuple(
         _compare_node(node, placed.get(node.name, ()), cluster, rules, scenario, shapes, same)
         for node in cluster.nodes
@@ -90,7 +91,7 @@ def _compare_node(
     rules: tuple[Rule, ...],
     scenario: Scenario,
     shapes: Shapes,
-    same: dict[Setup, Setup],
+    same: Same,
 ) -> Comparison:
     """Equal setups are held once, in `same`."""
     state = settle(node, placed, cluster, rules)
@@ -98,9 +99,9 @@ def _compare_node(
     outlines = shapes.outlines(placed, state.leftovers)
     cases = []
     for when, found in setups(state, handlers):
-        now = same.setdefault(found, found)
+        now = same(found)
         then = after(scenario, node, now, version_known=state.cgroup is not None)
-        then = same.setdefault(then, then)
+        then = same(then)
         before = predict(node, placed, now, shapes, outlines)
         changed = then is not now
         cases.append(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules import readers
 from kubectl_cgaudit.judge.rules.context import Context, Pairs, PodRule
 from kubectl_cgaudit.predict.shape import PodShape, setup_key
+from kubectl_cgaudit.same import Same
 
 
 class Moved(Struct, frozen=True, gc=False):
@@ -75,7 +76,7 @@ class Kind(Struct, frozen=True, eq=False, gc=False):
     found: tuple[Found, ...]
 
 
-_Parts = TypeVar("_Parts")
+_Part = TypeVar("_Part")
 
 
 class Kinds:
@@ -87,20 +88,14 @@ class Kinds:
         self.all: list[Kind] = []
         self._known: dict[object, Kind] = {}
         self._traits: dict[object, int] = {}
-        self._parts: dict[object, object] = {}
+        self._same = Same()
         self._count_cpus: set[int] = set()
         """The traits of which a rule looks at the node's CPUs too."""
         self._by_identity: dict[int, int] = {}
         self._fixed: dict[tuple[int, CgroupVersion], tuple[Fixed, ...]] = {}
 
-    def _same(self, parts: _Parts) -> _Parts:
-        """The same parts of another kind, if one has them."""
-        return cast("_Parts", self._parts.setdefault(parts, parts))
-
-    def _all_same(self, parts: Iterable[_Parts]) -> tuple[_Parts, ...]:
-        made = tuple(parts)
-        known = self._parts.get(made)
-        return self._same(tuple(map(self._same, made))) if known is None else cast("tuple[_Parts, ...]", known)
+    def _all_same(self, parts: Iterable[_Part]) -> tuple[_Part, ...]:
+        return self._same(tuple(map(self._same, parts)))
 
     def of(self, comparison: Comparison) -> Callable[[int], Kind]:
         """What gives the kind of a node's pods, by their place on it."""

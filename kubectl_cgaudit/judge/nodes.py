@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TypeVar, cast
 
 from kubectl_cgaudit.collect.model import Cluster, Qos
 from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC
@@ -14,28 +13,16 @@ from kubectl_cgaudit.judge.confidence import of_handlers
 from kubectl_cgaudit.judge.rounding import DIGITS
 from kubectl_cgaudit.predict.shape import QOS_CLASSES
 from kubectl_cgaudit.predict.tree import NodeTree
-
-T = TypeVar("T")
+from kubectl_cgaudit.same import Same
 
 
 def judge(comparisons: Iterable[Comparison], cluster: Cluster) -> tuple[NodeAudit, ...]:
     """The nodes with their cases."""
-    same = _Same()
+    same = Same()
     return tuple(_judge(comparison, cluster, same) for comparison in comparisons)
 
 
-class _Same:
-    """What many nodes have in common is kept once."""
-
-    def __init__(self) -> None:
-        self._kept: dict[object, object] = {}
-
-    def __call__(self, value: T, key: object = None) -> T:
-        """The first value that was equal; `key` stands for one that cannot be a key itself."""
-        return cast("T", self._kept.setdefault(value if key is None else key, value))
-
-
-def _judge(comparison: Comparison, cluster: Cluster, same: _Same) -> NodeAudit:
+def _judge(comparison: Comparison, cluster: Cluster, same: Same) -> NodeAudit:
     node, state = comparison.node, comparison.state
     answers = (cluster.kubelets or {}).get(node.name)
     known = _known(state, comparison.handlers)
@@ -66,7 +53,7 @@ def _judge(comparison: Comparison, cluster: Cluster, same: _Same) -> NodeAudit:
     )
 
 
-def _moment(tree: NodeTree, setup: Setup, pods: Mapping[Qos, int], same: _Same) -> NodeMoment:
+def _moment(tree: NodeTree, setup: Setup, pods: Mapping[Qos, int], same: Same) -> NodeMoment:
     kubepods = tree.kubepods.value or 0
     system = tree.system.value or 1
     runtimes = {handler: str(runtime) for handler, runtime in setup.runtimes}

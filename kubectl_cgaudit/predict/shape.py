@@ -1,7 +1,6 @@
 """What a pod's cgroups hold whatever node it is on, worked out once for all pods that are alike."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar, cast
 
 from msgspec import Struct
 
@@ -12,6 +11,7 @@ from kubectl_cgaudit.collect.model import Pod, Qos
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import Leftover, Setup
 from kubectl_cgaudit.predict.quota import container_quota, pod_quota
+from kubectl_cgaudit.same import Same
 
 QOS_CLASSES: tuple[Qos, ...] = ("Guaranteed", "Burstable", "BestEffort")
 
@@ -41,7 +41,6 @@ class PodShape(Struct, frozen=True, gc=False):
 
 
 Amounts = tuple[int, int | None, int | None]
-_Parts = TypeVar("_Parts")
 
 
 class Shapes:
@@ -50,14 +49,11 @@ class Shapes:
     def __init__(self) -> None:
         self._known: dict[Setup, _Table] = {}
         self._by_handler: dict[object, dict[int, PodShape]] = {}
-        self._same: dict[object, object] = {}
+        self.same = Same()
+        """What equal shapes have in common is held once."""
         self._by_identity: dict[int, int] = {}
         self._outlines: dict[object, int] = {}
         self._samples: list[PlacedPod] = []
-
-    def same(self, parts: _Parts) -> _Parts:
-        """The same parts of another shape, if one has them."""
-        return cast("_Parts", self._same.setdefault(parts, parts))
 
     def outlines(self, placed: Iterable[PlacedPod], leftovers: Sequence[Leftover] = ()) -> tuple[int, ...]:
         """A number for each pod: pods with the same have the same shape in every setup with these leftovers."""

@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
 from kubectl_cgaudit.judge.figures import Figures, Form
+from kubectl_cgaudit.report.blanks import Kept, filled
 from kubectl_cgaudit.report.escape import visible
-from kubectl_cgaudit.report.gaps import Kept, filled
 from kubectl_cgaudit.report.pieces import Part, Pieces, whole
 from kubectl_cgaudit.report.ranges import CHANGES, MEASURES, OWN, Face, Number, face_of, held, parts_of, rows, versions
 from kubectl_cgaudit.report.screen import PLAIN, Screen
@@ -46,7 +46,7 @@ COLUMNS = (
 _AFTER_WORKLOAD = 5
 _AFTER_POD = 9
 _END = "\r\n"
-_GAPS = (None, None)
+_OPEN = (None, None)
 """Least and greatest of what is the pod's own."""
 _FORMULA = tuple("=+-@\t\r\n'＝＋－＠")
 
@@ -118,7 +118,7 @@ def _without_null(numbers: list[str]) -> list[str]:
 
 
 def _rows(form: Form, screen: Screen) -> list[tuple[str, ...]]:
-    """What the row of each container says after its pod, with gaps for what is the pod's own."""
+    """What the row of each container says after its pod, with blanks for what is the pod's own."""
     faces = [face_of(each, row) for each, row in zip(form.containers, form.fixed[1:], strict=True)]
     return [_row(face, screen) for face in faces]
 
@@ -130,8 +130,8 @@ def _row(face: Face, screen: Screen) -> tuple[str, ...]:
     cells += map(_plain, (container.request_milli, container.limit_milli, len(moments) // 2))
     for after in (False, True):
         value, quota = held(face, after=after)
-        cells += [versions(face, after=after), *map(_plain, value), *_GAPS * len(OWN), *map(_plain, quota)]
-    cells += _GAPS * len(CHANGES)
+        cells += [versions(face, after=after), *map(_plain, value), *_OPEN * len(OWN), *map(_plain, quota)]
+    cells += _OPEN * len(CHANGES)
     texts = [""]
     for cell in cells:
         if cell is None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import Audit, CaseChange, ContainerAudit, Moment, PodAudit, WorkloadAudit
 from kubectl_cgaudit.judge.figures import Figures, Fixed, Form
 from kubectl_cgaudit.judge.findings import Findings
-from kubectl_cgaudit.report.gaps import GAP, Kept, filled, gapped
+from kubectl_cgaudit.report.blanks import BLANK, Kept, filled, with_blanks
 from kubectl_cgaudit.report.pieces import Part, Pieces, whole
 
 _WIDTH = 120
@@ -29,7 +29,7 @@ def json_pieces(audit: Audit) -> Pieces:
     text = Kept(_pod)
 
     def each(workload: WorkloadAudit, first: bool) -> Part:
-        head, tail = gapped(replace(workload, pods=GAP))
+        head, tail = with_blanks(replace(workload, pods=BLANK))
         return Part(
             before=f"{'' if first else ','}\n    {head}[",
             pod=lambda pod, first: f"{'' if first else ','}\n      {_filled(pod, text)}",
@@ -55,23 +55,24 @@ class _Own(Struct, rename="camel", gc=False):
 
 
 def _pod(form: Form) -> list[str]:
-    """The text of a pod of this form after what is its own, with gaps for its numbers."""
+    """The text of a pod of this form after what is its own, with blanks for its numbers."""
 
     def changes(whens: Sequence[str], row: Sequence[Fixed]) -> tuple[CaseChange, ...]:
         moments = [
-            Moment(each.version, each.value, each.nominal_ratio, GAP, GAP, each.in_pod, each.quota_us) for each in row
+            Moment(each.version, each.value, each.nominal_ratio, BLANK, BLANK, each.in_pod, each.quota_us)
+            for each in row
         ]
         return tuple(map(CaseChange, whens, moments[0::2], moments[1::2]))
 
     pod, *containers = map(changes, form.whens, form.fixed)
-    return gapped(
+    return with_blanks(
         PodAudit(
-            GAP,
-            GAP,
-            GAP,
-            GAP,
-            GAP,
-            GAP,
+            BLANK,
+            BLANK,
+            BLANK,
+            BLANK,
+            BLANK,
+            BLANK,
             pod,
             tuple(
                 ContainerAudit(each.name, each.role, each.request_milli, each.limit_milli, cases)
@@ -129,7 +130,7 @@ def yaml_pieces(audit: Audit) -> Pieces:
     text = Kept(_pod)
 
     def each(workload: WorkloadAudit, _: bool) -> Part:
-        head, tail = gapped(replace(workload, pods=GAP))
+        head, tail = with_blanks(replace(workload, pods=BLANK))
         return Part(
             before=f"- {_printable(head)}[",
             pod=lambda pod, first: f"{'' if first else ','}{_printable(_filled(pod, text))}",

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from kubectl_cgaudit.judge.audit import Audit, Confidence, Effect, WorkloadAudit
 from kubectl_cgaudit.judge.figures import Figures, Form
-from kubectl_cgaudit.report.gaps import GAP, Kept, filled, gapped
+from kubectl_cgaudit.report.blanks import BLANK, Kept, filled, with_blanks
 from kubectl_cgaudit.report.pieces import Part, Pieces, whole
 from kubectl_cgaudit.report.ranges import CHANGES, OWN, Face, face_of, held, parts_of, rows, versions
 
@@ -105,7 +105,7 @@ def pieces(audit: Audit) -> Pieces:
             "effects": workload.effects,
             "confidence": workload.confidence,
         }
-        begin = _record({**head, "pod": GAP})[0].removesuffix('"pod":')
+        begin = _record({**head, "pod": BLANK})[0].removesuffix('"pod":')
         alone = "".join(_record({**head, "unpredicted_pods": workload.unpredicted_pods}))
         return Part(
             pod=lambda pod, _: _lines(pod, begin, records.of(pod.form), rows(pod, parts)),
@@ -151,18 +151,18 @@ def schema() -> str:
 
 
 def _record(fields: dict[str, Any]) -> list[str]:
-    return gapped(ContainerRecord(**fields))
+    return with_blanks(ContainerRecord(**fields))
 
 
 def _records(form: Form) -> list[tuple[str, ...]]:
-    """The record of each container of a pod, after what it says of the pod, with gaps for the pod's numbers."""
+    """The record of each container of a pod, after what it says of the pod, with blanks for the pod's numbers."""
     faces = [face_of(each, row) for each, row in zip(form.containers, form.fixed[1:], strict=True)]
     return [_of_face(face) for face in faces] or [_of_face(None)]
 
 
 @lru_cache(maxsize=2048)
 def _of_face(face: Face | None) -> tuple[str, ...]:
-    fields = dict(_BLANK)
+    fields = dict(_EMPTY)
     if face:
         container, moments = face
         fields |= {
@@ -180,14 +180,14 @@ def _of_face(face: Face | None) -> tuple[str, ...]:
     return (*texts, f"{last}\n")
 
 
-_BLANK: dict[str, Any] = {
+_EMPTY: dict[str, Any] = {
     **dict.fromkeys(("schema_version", "generated_at", "scenario", "namespace", "workload_kind", "workload"), ""),
     **dict.fromkeys(("effect", "effects", "confidence"), ""),
-    **dict.fromkeys(("pod", "node", "qos", "handler", "pod_effects", "pod_confidence"), GAP),
+    **dict.fromkeys(("pod", "node", "qos", "handler", "pod_effects", "pod_confidence"), BLANK),
     **{
-        f"{name}_{end}": GAP
+        f"{name}_{end}": BLANK
         for name in (*(f"{time}_{measure}" for time in ("before", "after") for measure in OWN), *CHANGES)
         for end in ("least", "greatest")
     },
 }
-"""A record with nothing in it but gaps."""
+"""A record with nothing in it but blanks."""

@@ -6,7 +6,7 @@ import msgspec
 
 from kubectl_cgaudit.judge.figures import Figures, Fixed, Form, Named
 from kubectl_cgaudit.judge.rounding import DIGITS
-from kubectl_cgaudit.report.gaps import Kept
+from kubectl_cgaudit.report.blanks import Kept
 
 Number = int | float | None
 Ends = tuple[Number, Number]

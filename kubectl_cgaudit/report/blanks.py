@@ -1,4 +1,4 @@
-"""Text with gaps: what equal pods have in common is encoded once, and each pod fills in its own."""
+"""Text with blanks: what equal pods have in common is encoded once, and each pod fills in its own."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -9,20 +9,20 @@ from kubectl_cgaudit.judge.figures import Form
 
 # JSON holds no raw NUL, whatever the text: it is written as \\u0000.
 _MARK = "\0"
-GAP: Any = msgspec.Raw(_MARK.encode())
+BLANK: Any = msgspec.Raw(_MARK.encode())
 """In place of any value of a struct that is to be encoded."""
 _MOST_KEPT = 2048
 
 _Made = TypeVar("_Made")
 
 
-def gapped(value: object) -> list[str]:
-    """The JSON of a value before, between and after its gaps."""
+def with_blanks(value: object) -> list[str]:
+    """The JSON of a value before, between and after its blanks."""
     return msgspec.json.encode(value).decode().split(_MARK)
 
 
 def filled(begin: str, texts: Sequence[str], fillings: Sequence[str]) -> str:
-    """`begin`, and the text with all gaps filled, in their order."""
+    """`begin`, and the text with all blanks filled, in their order."""
     parts = [""] * (2 * len(texts))
     parts[0] = begin
     parts[1::2] = texts

@@ -11,7 +11,7 @@ class Same:
     def __init__(self) -> None:
         self._first: dict[Any, Any] = {}
 
-    def __call__(self, value: T) -> T:
-        """The first that came of those equal to this one."""
-        first: T = self._first.setdefault(value, value)
+    def __call__(self, value: T, key: object = None) -> T:
+        """The first that came of those equal to this one; `key` stands for a value that cannot be a key itself."""
+        first: T = self._first.setdefault(value if key is None else key, value)
         return first
