@@ -87,5 +87,9 @@ def one_of(said: Mapping[str, Any], key: str, choices: tuple[str, ...], where: s
 
 def shown(value: object) -> str:
     """A value in a message, cut where it is long."""
-    said = repr(value)
+    try:
+        said = repr(value)
+    except RecursionError:
+        # Nested less deeply than what could not be read at all, and still too deeply to be shown.
+        said = "something nested very deeply"
     return said if len(said) <= 60 else f"{said[:57]}..."

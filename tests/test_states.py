@@ -1,7 +1,10 @@
 """The states file: what rules say, which wins, and what is refused."""
 
+from typing import Any
+
 import pytest
 
+from kubectl_cgaudit import settings
 from kubectl_cgaudit.detect import reading, states
 from kubectl_cgaudit.detect.settle import ladder
 from kubectl_cgaudit.detect.state import State, setups
@@ -149,3 +152,11 @@ def test_a_value_without_a_sensible_unit_is_refused(rule: str, message: str) -> 
     with pytest.raises(UsageError) as caught:
         state(rule)
     assert str(caught.value) == message
+
+
+def test_what_is_nested_too_deeply_to_be_shown_is_still_refused_in_words() -> None:
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(UsageError, match="^rule 1 must be a single value, not something nested very deeply$"):
+        settings.text(nested, "rule 1")
