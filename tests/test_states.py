@@ -158,5 +158,5 @@ def test_what_is_nested_too_deeply_to_be_shown_is_still_refused_in_words() -> No
     nested: list[Any] = []
     for _ in range(100_000):
         nested = [nested]
-    with pytest.raises(UsageError, match="^rule 1 must be a single value, not something nested very deeply$"):
+    with pytest.raises(UsageError, match=r"^rule 1 must be a single value, not something nested very deeply$"):
         settings.text(nested, "rule 1")

@@ -235,6 +235,9 @@ def _as_yaml(document: Any) -> bytes:
         return yaml.dump(document, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper)).encode()
     except UnicodeEncodeError:
         return as_json(document)
+    except RecursionError:
+        # Too deep for the one who writes it: then as deep for the one who reads it.
+        return b"[" * 5000
 
 
 def _document(random: Random, document: Any, write: Callable[[Any], bytes] = as_json) -> tuple[bytes, bool | None]:
