@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import CONFIDENCES, EFFECTS, Change, WorkloadAudit
 from kubectl_cgaudit.report.html import render
 from tests.browser import screenshots, tools
+from tests.hostile import HOSTILE, hand_made
 from tests.support import audited, recorded_audit, recorded_blind
-from tests.test_markdown import HOSTILE, hand_made
 
 PAGES = ("recorded", "unknown", "incomplete", "empty")
 LOOKS = [f"{size} {scheme}" for size in ("desktop", "phone") for scheme in ("light", "dark")]

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.report.html import MOST, _environment, render
+from tests.hostile import HOSTILE, hand_made
 from tests.support import audited, recorded_audit, recorded_blind
-from tests.test_markdown import HOSTILE, hand_made
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
 DRAWN = {"svg", "rect", "line", "polyline", "polygon", "circle", "path", "text", "desc"}

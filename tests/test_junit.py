@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.report import junit
+from tests.hostile import HOSTILE, hand_made
 from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
-from tests.test_markdown import HOSTILE, hand_made
 from tests.test_table import BLIND, RECORDED
 
 XSD = etree.XMLSchema(etree.parse(Path(__file__).parent / "schemas" / "junit-10.xsd"))

@@ -16,8 +16,8 @@ from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import Audit, PodAudit
 from kubectl_cgaudit.report import csv, data, ndjson
 from kubectl_cgaudit.report.pieces import chunks
+from tests.hostile import HOSTILE, hand_made
 from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
-from tests.test_markdown import HOSTILE, hand_made
 from tests.test_table import BLIND, RECORDED
 
 FILE = Path(ndjson.__file__).with_name("container.schema.json")

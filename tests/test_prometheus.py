@@ -7,8 +7,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.report import prometheus
+from tests.hostile import HOSTILE, hand_made
 from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
-from tests.test_markdown import HOSTILE, hand_made
 from tests.test_table import BLIND, RECORDED, renamed
 
 HALF_READ = audited(cluster(node(), pod("p", container("c", "1"), on="gone"), pod("q", container("c", "1"))))

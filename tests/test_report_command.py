@@ -14,8 +14,8 @@ from kubectl_cgaudit.judge.saved import load
 from kubectl_cgaudit.report.data import render_json
 from kubectl_cgaudit.report.formats import FORMATS, render
 from kubectl_cgaudit.report.pieces import whole
+from tests.hostile import HOSTILE, hand_made
 from tests.support import GOLDEN, RECORDED_FLAGS, audited, recorded_audit, recorded_blind
-from tests.test_markdown import HOSTILE, hand_made
 
 
 def _outputs(folder: Path) -> list[str]:

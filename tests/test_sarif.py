@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import Audit, Finding, Subject
 from kubectl_cgaudit.report import sarif
+from tests.hostile import HOSTILE, hand_made
 from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
-from tests.test_markdown import HOSTILE, hand_made
 from tests.test_table import BLIND, RECORDED
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas" / "sarif-2.1.0.json").read_text())

@@ -26,10 +26,8 @@ class Context(Struct, frozen=True):
 
 
 class Hit(Struct, frozen=True):
-    """A rule that holds for a pod or container, in one case or in all."""
+    """A rule that holds for a pod or one of its containers, in one case or in all."""
 
-    where: tuple[str, str]
-    """Pod and container by name."""
     place: int | None
     """The container's place in the pod; None for the pod itself."""
     when: str
@@ -51,9 +49,8 @@ def pod_hits(pod: Pod, container: Container | None, looks: Iterable[tuple[PodCas
         _, (badness, seen, remedy) = max(found, key=lambda entry: (round(entry[1][0], DIGITS), entry[0]))
         when = condition([when for when, _ in found], [case.case.when for case, _ in looked])
         # What differs in the last digits only is equally bad: then the name decides.
-        name = container.name if container else ""
         place = next((place for place, each in enumerate(pod.containers) if each is container), None)
-        yield Hit((pod.name, name), place, when, round(badness, DIGITS), seen, remedy)
+        yield Hit(place, when, round(badness, DIGITS), seen, remedy)
 
 
 Pairs = Sequence[tuple[Fixed, Fixed]]

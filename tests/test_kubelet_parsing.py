@@ -1,0 +1,384 @@
+"""What is read from a kubelet's own texts: metrics, pods and configuration, and what is refused."""
+
+import json
+import time
+from contextlib import suppress
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kubectl_cgaudit.collect import metrics
+from kubectl_cgaudit.collect.model import KubeletConfig
+from kubectl_cgaudit.errors import InputError
+from tests.kubelet_support import NODES, golden, golden_pods, row
+from tests.support import golden_json
+
+
+@pytest.mark.parametrize(
+    ("node", "rows", "kubepods", "root", "pods"),
+    [("worker-a", 44, 3777, 0, 11), ("worker-b", 41, 3462, 0, 9), ("worker-c", 30, 3788, 1024, 7)],
+)
+def test_recorded_shares(node, rows, kubepods, root, pods):
+    text = golden(node, "/metrics/cadvisor")
+    shares = metrics.shares(text)
+    assert sum(line.startswith(b"container_spec_cpu_shares{") for line in text.splitlines()) == rows
+    assert len(shares) == rows
+    assert (shares["/kubepods.slice"], shares["/"]) == (kubepods, root)
+    named = metrics.pods_named(text)
+    assert len(named) == pods
+    assert named <= golden_pods()[node]
+
+
+def test_recorded_shares_are_the_kernels_weights():
+    shares = {node: metrics.shares(golden(node, "/metrics/cadvisor")) for node in NODES}
+    levels = {"kubepods", "qos", "pod", "pause", "container"}
+    missing = []
+    compared = 0
+    for truth in golden_json("cgroups.json"):
+        if truth["level"] not in levels:
+            continue
+        shown = shares[truth["node"]].get(truth["cgroup"])
+        if shown is None:
+            missing.append((truth["pod"], truth["level"]))
+        elif truth["node"] == "worker-c":
+            assert shown == truth["shares"]
+        else:
+            assert 1 + -(-(shown - 2) * 9999 // 262142) == truth["weight"]
+        compared += 1
+    assert compared == 40 + 36 + 28
+    assert missing == [("debug-shell", "pause")]
+
+
+def test_recorded_metrics():
+    texts = {node: golden(node, "/metrics") for node in NODES}
+    assert [metrics.cgroup_version(texts[node]) for node in NODES] == ["v2", "v2", "v1"]
+    assert [metrics.stats_from_spec(texts[node]) for node in NODES] == [False, False, False]
+    assert [metrics.node_named(texts[node]) for node in NODES] == list(NODES)
+
+
+def test_recorded_config():
+    assert metrics.config(golden("worker-b", "/configz")) == KubeletConfig(
+        cgroup_driver="systemd",
+        cgroups_per_qos=True,
+        enforce_node_allocatable=("pods", "system-reserved-compressible"),
+        system_reserved_cgroup="/system.slice",
+        kube_reserved_cgroup=None,
+        system_reserved_milli=500,
+        kube_reserved_milli=100,
+        cpu_cfs_quota=True,
+        cpu_cfs_quota_period_us=100_000,
+        cpu_manager_policy="none",
+        fail_cgroup_v1=False,
+    )
+    for node in ("worker-a", "worker-c"):
+        config = metrics.config(golden(node, "/configz"))
+        assert (config.enforce_node_allocatable, config.system_reserved_cgroup) == (("pods",), None)
+        assert (config.system_reserved_milli, config.kube_reserved_milli) == (200, 100)
+
+
+def test_recorded_metrics_are_read_fast():
+    text = golden("worker-a", "/metrics/cadvisor")
+    assert len(text) == 765_387
+    began = time.process_time()
+    for _ in range(10):
+        metrics.shares(text)
+    assert (time.process_time() - began) / 10 < 0.05
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [("2", 2), ("2.0", 2), ("1e3", 1000), ("2.62144e+05", 262144), ("0", 0), ("7 1795222637774", 7)],
+)
+def test_numbers(value, number):
+    assert metrics.shares(row(value=value).encode()) == {"/kubepods.slice": number}
+
+
+def test_labels():
+    text = (
+        row(r"/a\"b\\c\nd")
+        + 'container_spec_cpu_shares { pod = "p" , id = "/spaced" , } 3\n'
+        + row("/tricky", "4", name='x,id=\\"/wrong\\"} 9', image="a{b},c")
+        + row("not-a-path", "5")
+        + "container_spec_cpu_shares 6\n"
+        + row("/crlf", "7").replace("\n", "\r\n")
+        + row("/crlf", "7.0")
+        + "container_spec_cpu_shares_total 8\n\n"
+    )
+    assert metrics.shares(text.encode()) == {'/a"b\\c\nd': 2, "/spaced": 3, "/tricky": 4, "/crlf": 7}
+
+
+def test_pods_named():
+    text = row("/a", namespace="shop", pod="cart") + row("/b", namespace="", pod="") + row("/c", pod="alone")
+    assert metrics.pods_named(text.encode()) == {("shop", "cart")}
+
+
+HEALTHY = row("/a")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the metrics are empty; ask again"),
+        (" \n\n", "the metrics are empty; ask again"),
+        (b"\xff\xfe\n", "the metrics are not UTF-8 (byte 0); ask again"),
+        ("<html>\n", "the answer is no Prometheus text but '<html>\\n'; ask again"),
+        ("404 page not found\n", "the answer is no Prometheus text but '404 page not found\\n'; ask again"),
+        ("Internal error\n", "the answer is no Prometheus text but 'Internal error\\n'; ask again"),
+        ("# HELP a b\n# a comment\n", "the answer is no Prometheus text but '# HELP a b\\n# a comment\\n'; ask again"),
+        (HEALTHY + 'up{a="b"} 34', "the metrics break off after 'up{a=\"b\"} 34'; ask again"),
+        (HEALTHY + 'up{a="b"}', "the metrics break off after 'up{a=\"b\"}'; ask again"),
+        (HEALTHY + 'up{a="b"}\n', "the metrics break off after 'up{a=\"b\"}'; ask again"),
+        (HEALTHY + 'up{a="b', "the metrics break off after 'up{a=\"b'; ask again"),
+        (HEALTHY + "up\n", "the metrics break off after 'up'; ask again"),
+        (HEALTHY + "# HELP up Whether", "the metrics break off after '# HELP up Whether'; ask again"),
+        (HEALTHY + "# TYPE up gauge\n", "the metrics break off after '# TYPE up gauge'; ask again"),
+        (
+            HEALTHY + 'container_spec_cpu_shares{id="/b"\n' + HEALTHY,
+            "line 2 of the metrics is no row of container_spec_cpu_shares: 'container_spec_cpu_shares{id=\"/b\"'; ask again",
+        ),
+        (
+            HEALTHY + row("/b", "1_0") + HEALTHY,
+            "line 2 of the metrics is no row of container_spec_cpu_shares: "
+            "'container_spec_cpu_shares{id=\"/b\"} 1_0'; ask again",
+        ),
+        (
+            row("/b", "2.5"),
+            "container_spec_cpu_shares of '/b' is 2.5, which is no number of shares; ask again",
+        ),
+        (row("/b", "-2"), "container_spec_cpu_shares of '/b' is -2, which is no number of shares; ask again"),
+        (row("/b", "NaN"), "container_spec_cpu_shares of '/b' is nan, which is no number of shares; ask again"),
+        (row("/b", "+Inf"), "container_spec_cpu_shares of '/b' is inf, which is no number of shares; ask again"),
+        (row("/b", "1e999"), "container_spec_cpu_shares of '/b' is inf, which is no number of shares; ask again"),
+        (row("/b", "3") + row("/b", "4"), "container_spec_cpu_shares of '/b' is both 3 and 4; ask again"),
+        (
+            row("/b" * 90, "x") * 2,
+            "the answer is no Prometheus text but "
+            "'container_spec_cpu_shares{id=\"/b/b/b/b/b/b/b/b/b/b/b/b/b/b/b'; ask again",
+        ),
+    ],
+)
+def test_damaged_metrics(text, message):
+    with pytest.raises(InputError) as caught:
+        metrics.shares(text if isinstance(text, bytes) else text.encode())
+    assert str(caught.value) == message
+
+
+def test_every_cut_of_a_text_is_noticed():
+    text = ("# HELP a b\n# TYPE a gauge\na 1\n# TYPE container_spec_cpu_shares gauge\n" + row("/a", "34")).encode()
+    whole = text.index(b"# TYPE container")
+    for end in range(len(text)):
+        if end == whole:  # A family may be missing without a trace.
+            continue
+        with pytest.raises(InputError):
+            metrics.shares(text[:end])
+
+
+def test_too_many_rows():
+    with pytest.raises(InputError, match=r"^the metrics have more than 100000 rows of container_spec_cpu_shares; "):
+        metrics.shares(row("/a").encode() * 100_001)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"container_spec_cpu_shares{" * 100_000 + b"\n",
+        b'container_spec_cpu_shares{id="' + b"\\" * 999_999 + b"\n" + b"a 1\n",
+        b"container_spec_cpu_shares{" + b'a="b",' * 200_000 + b" 1\n",
+        b"a 1\ncontainer_spec_cpu_shares 1" + b" " * 1_000_000 + b"x\na 1\n",
+        b"#" + b"\n#" * 1_000_000 + b"\n",
+        b"a 1\n" + b"container_spec_cpu_sharesX 1\n" * 50_000,
+    ],
+)
+def test_hostile_metrics_end_soon(text):
+    began = time.process_time()
+    with suppress(InputError):
+        assert metrics.shares(text) == {}
+    assert time.process_time() - began < 2
+
+
+_pieces = st.sampled_from(
+    [
+        *("container_spec_cpu_shares", "kubelet_cgroup_version", "kubelet_metrics_provider", "kubelet_node_name"),
+        *(
+            "{",
+            "}",
+            ",",
+            '"',
+            "\\",
+            "=",
+            " ",
+            "\n",
+            "#",
+            "id",
+            "/a",
+            "2",
+            "1e3",
+            "NaN",
+            "-",
+            "+Inf",
+            "\r",
+            "\t",
+            "\x85",
+        ),
+        *(row("/a"), "kubelet_cgroup_version 2\n", "# TYPE "),
+    ]
+)
+_texts = st.one_of(
+    st.binary(max_size=200), st.lists(_pieces, max_size=40).map(lambda parts: "".join(parts).encode()), st.text()
+)
+
+
+@given(_texts)
+@example("a 1\n\x85\n")
+@example("\ufeffa 1\n")
+def test_hostile_metrics_are_refused_or_read(text):
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    functions = (
+        metrics.shares,
+        metrics.pods_named,
+        metrics.node_named,
+        metrics.cgroup_version,
+        metrics.stats_from_spec,
+    )
+    for function in functions:
+        with suppress(InputError):
+            function(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("kubelet_cgroup_version 1\n", "v1"),
+        ("kubelet_cgroup_version 2e0\n", "v2"),
+        ("kubelet_cgroup_versions 2\n", None),
+    ],
+)
+def test_cgroup_version(text, version):
+    assert metrics.cgroup_version(text.encode()) == version
+
+
+@pytest.mark.parametrize("value", ["3", "0", "1.5", "NaN", "2\nkubelet_cgroup_version 1"])
+def test_impossible_cgroup_version(value):
+    with pytest.raises(InputError, match=r"^kubelet_cgroup_version is .* and not 1 or 2; ask again$"):
+        metrics.cgroup_version(f"kubelet_cgroup_version {value}\n".encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "from_spec"),
+    [
+        ('kubelet_metrics_provider{provider="cri"} 1\n', True),
+        ('kubelet_metrics_provider{provider="cri"} 0\n', False),
+        ('kubelet_metrics_provider{provider="cadvisor"} 1\n', False),
+        ("up 1\n", False),
+    ],
+)
+def test_stats_from_spec(text, from_spec):
+    assert metrics.stats_from_spec(text.encode()) is from_spec
+
+
+def test_config_that_says_nothing():
+    assert metrics.config(b'{"kubeletconfig":{}}') == KubeletConfig(
+        cgroup_driver=None,
+        cgroups_per_qos=True,
+        enforce_node_allocatable=(),
+        system_reserved_cgroup=None,
+        kube_reserved_cgroup=None,
+        system_reserved_milli=None,
+        kube_reserved_milli=None,
+        cpu_cfs_quota=True,
+        cpu_cfs_quota_period_us=100_000,
+        cpu_manager_policy=None,
+        fail_cgroup_v1=None,
+    )
+
+
+def test_config_that_says_everything():
+    said = {
+        "cgroupDriver": "cgroupfs",
+        "cgroupsPerQOS": False,
+        "enforceNodeAllocatable": ["none"],
+        "systemReservedCgroup": "/system",
+        "kubeReservedCgroup": "/kube",
+        "systemReserved": {"memory": "1Gi"},
+        "kubeReserved": {"cpu": "1.5"},
+        "cpuCFSQuota": False,
+        "cpuCFSQuotaPeriod": "5ms",
+        "cpuManagerPolicy": "static",
+        "failCgroupV1": True,
+    }
+    assert metrics.config(json.dumps({"kubeletconfig": said}).encode()) == KubeletConfig(
+        cgroup_driver="cgroupfs",
+        cgroups_per_qos=False,
+        enforce_node_allocatable=("none",),
+        system_reserved_cgroup="/system",
+        kube_reserved_cgroup="/kube",
+        system_reserved_milli=None,
+        kube_reserved_milli=1500,
+        cpu_cfs_quota=False,
+        cpu_cfs_quota_period_us=5000,
+        cpu_manager_policy="static",
+        fail_cgroup_v1=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "microseconds"),
+    [
+        ("100ms", 100_000),
+        ("1s", 1_000_000),
+        ("0.25s", 250_000),
+        ("1us", 1),
+        ("1µs", 1),
+        ("5000ns", 5),
+        ("0h0m.5s", 500_000),
+    ],
+)
+def test_periods(text, microseconds):
+    body = json.dumps({"kubeletconfig": {"cpuCFSQuotaPeriod": text}}).encode()
+    assert metrics.config(body).cpu_cfs_quota_period_us == microseconds
+
+
+@pytest.mark.parametrize("text", ["0s", "1m", "100", "-1ms", "ms", "1ms ", "9" * 99 + "s", "1.2.3s", "١ms"])
+def test_impossible_periods(text):
+    with pytest.raises(InputError, match=r"^cpuCFSQuotaPeriod '.*' is no duration from 1us to 1s; ask again$"):
+        metrics.config(json.dumps({"kubeletconfig": {"cpuCFSQuotaPeriod": text}}).encode())
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "the answer is not JSON but ''; ask again"),
+        (b"<html>", "the answer is not JSON but '<html>'; ask again"),
+        (
+            b'{"kubeletconfig":{"cgroupDriver":"sys',
+            'the answer is not JSON but \'{"kubeletconfig":{"cgroupDriver":"sys\'',
+        ),
+        (b"{}", "the answer is no kubelet configuration: Object missing required field `kubeletconfig`; ask again"),
+        (b"[]", "the answer is no kubelet configuration: Expected `object`, got `array`; ask again"),
+        (
+            b'{"kubeletconfig":{"enforceNodeAllocatable":"pods"}}',
+            "the answer is no kubelet configuration: Expected `array | null`, got `str` - at "
+            "`$.kubeletconfig.enforceNodeAllocatable`; ask again",
+        ),
+        (
+            b'{"kubeletconfig":{"systemReserved":{"cpu":"lots"}}}',
+            "systemReserved.cpu: 'lots' is not a CPU quantity such as 250m or 2",
+        ),
+    ],
+)
+def test_damaged_config(body, message):
+    with pytest.raises(InputError) as caught:
+        metrics.config(body)
+    assert str(caught.value).startswith(message)
+
+
+@given(st.one_of(st.binary(), st.text().map(lambda text: json.dumps({"kubeletconfig": {text: text}}).encode())))
+@example(b"[" * 100_000)
+@example(b'{"kubeletconfig":{"x":' + b"[" * 100_000)
+@example(b'{"\xff":1}')
+@example(b'{"kubeletconfig":{"cgroupDriver":"\xff"}}')
+@example(b'{"kubeletconfig":{"cgroupDriver":"\\ud800"}}')
+def test_hostile_config_is_refused_or_read(body):
+    with suppress(InputError):
+        metrics.config(body)
