@@ -141,8 +141,8 @@ class Kinds:
             known = self._known[key] = self._look(comparison, index)
         return known
 
-    def fixed(self, shape: PodShape, version: CgroupVersion) -> tuple[Fixed, ...]:
-        """What a pod of this shape and its containers hold, whatever node it is on."""
+    def _held(self, shape: PodShape, version: CgroupVersion) -> tuple[Fixed, ...]:
+        """What a pod of this shape and its containers hold: all kinds need it, so all is kept while kinds are made."""
         key = id(shape), version
         known = self._fixed.get(key)
         if known is None:
@@ -155,7 +155,7 @@ class Kinds:
         present = [container for container in pod.containers if container.presence != "gone"]
         shapes = [(case.before.pods.shapes[outline], case.after.pods.shapes[outline]) for case in cases]
         pairs = [
-            list(zip(self.fixed(before, case.now.cgroup), self.fixed(after, case.then.cgroup), strict=True))
+            list(zip(self._held(before, case.now.cgroup), self._held(after, case.then.cgroup), strict=True))
             for case, (before, after) in zip(cases, shapes, strict=True)
         ]
         changes = [of_case[1:] for of_case in pairs]

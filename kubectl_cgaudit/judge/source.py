@@ -122,6 +122,7 @@ class Source:
         return known
 
     def _fixed(self, shape: PodShape, version: CgroupVersion) -> tuple[Fixed, ...]:
+        # Lives as long as reports are written, so unlike that of the kinds it is bounded.
         key = id(shape), version
         known = self._held.get(key)
         if known is None:

@@ -1,7 +1,7 @@
 """JSON and YAML: the audit as it is, for programs."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 import msgspec
@@ -27,19 +27,31 @@ def json_pieces(audit: Audit) -> Pieces:
     before, after = _fields(audit)
     between = ["[" if audit.workloads else "[]"]
     text = Kept(_pod)
-
-    def each(workload: WorkloadAudit, first: bool) -> Part:
-        head, tail = with_blanks(replace(workload, pods=BLANK))
-        return Part(
-            before=f"{'' if first else ','}\n    {head}[",
-            pod=lambda pod, first: f"{'' if first else ','}\n      {_filled(pod, text)}",
-            after=f"]{tail}",
-        )
-
     return Pieces(
         head=chain(["{"], _json_fields(audit, before, first=True), [',\n  "workloads": ', *between]),
-        each=each,
+        each=lambda workload, first: _workload(workload, text, "\n    " if first else ",\n    ", "\n      ", ""),
         tail=chain(["\n  ]"] if audit.workloads else [], _json_fields(audit, after, first=False), ["\n}\n"]),
+    )
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+def _workload(
+    workload: WorkloadAudit,
+    text: Kept[list[str]],
+    begin: str,
+    indent: str,
+    end: str,
+    write: Callable[[str], str] = _as_it_is,
+) -> Part:
+    """A workload between `begin` and `end`, each pod after `indent`; `write` makes of JSON what the format takes."""
+    head, tail = with_blanks(replace(workload, pods=BLANK))
+    return Part(
+        before=f"{begin}{write(head)}[",
+        pod=lambda pod, first: f"{'' if first else ','}{indent}{write(_filled(pod, text))}",
+        after=f"]{write(tail)}{end}",
     )
 
 
@@ -128,18 +140,9 @@ def yaml_pieces(audit: Audit) -> Pieces:
     """The same data as YAML; what there is much of in the flow style, an item a line."""
     before, after = _fields(audit)
     text = Kept(_pod)
-
-    def each(workload: WorkloadAudit, _: bool) -> Part:
-        head, tail = with_blanks(replace(workload, pods=BLANK))
-        return Part(
-            before=f"- {_printable(head)}[",
-            pod=lambda pod, first: f"{'' if first else ','}{_printable(_filled(pod, text))}",
-            after=f"]{_printable(tail)}\n",
-        )
-
     return Pieces(
         head=chain(_yaml_fields(audit, before), ["workloads:\n" if audit.workloads else "workloads: []\n"]),
-        each=each,
+        each=lambda workload, _: _workload(workload, text, "- ", "", "\n", _printable),
         tail=_yaml_fields(audit, after),
     )
 
