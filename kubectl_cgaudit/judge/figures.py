@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from kubectl_cgaudit.detect.state import CgroupVersion, default_root_value
 from kubectl_cgaudit.judge.audit import Confidence, Effect, PodAudit
-from kubectl_cgaudit.judge.rounding import DIGITS, rounded
+from kubectl_cgaudit.judge.rounding import rounded, shown
 from kubectl_cgaudit.predict.shape import PodShape
 
 
@@ -122,7 +122,7 @@ def shares(moments: Sequence[tuple[float, float, tuple[float | None, ...]]]) -> 
         if row is None:
             every = [share, *[None if part is None else share * part for part in parts]]
             row = known[own] = [
-                (None, None) if each is None else (round(each, DIGITS), round(each / system, DIGITS)) for each in every
+                (None, None) if each is None else (shown(each), shown(each / system)) for each in every
             ]
         rows.append(row)
     return [value for of_cgroup in zip(*rows, strict=True) for pair in of_cgroup for value in pair]

@@ -8,7 +8,7 @@ from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.kinds import Kind
-from kubectl_cgaudit.judge.rounding import DIGITS
+from kubectl_cgaudit.judge.rounding import shown
 from kubectl_cgaudit.judge.rules.context import Context, PodRule
 
 
@@ -47,7 +47,7 @@ class FoundInPods:
         for place, holds in self._by_share:
             hit = [each for each in changes if each is not None and holds(self._context.thresholds, each)]
             if hit:
-                sure, badness = len(hit) == len(changes), round(-min(hit), DIGITS)
+                sure, badness = len(hit) == len(changes), shown(-min(hit))
                 self._take(place, key, (sure, badness, name, ""), None, comparison, index)
 
     def _take(

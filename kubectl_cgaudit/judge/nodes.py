@@ -10,7 +10,7 @@ from kubectl_cgaudit.detect.state import Setup, State, default_root_value, unit_
 from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit, NodeCase, NodeMoment, QosMoment
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
-from kubectl_cgaudit.judge.rounding import DIGITS
+from kubectl_cgaudit.judge.rounding import shown
 from kubectl_cgaudit.predict.shape import QOS_CLASSES
 from kubectl_cgaudit.predict.tree import NodeTree
 from kubectl_cgaudit.same import Same
@@ -61,9 +61,9 @@ def _moment(tree: NodeTree, setup: Setup, pods: Mapping[Qos, int], same: Same) -
         cgroup=setup.cgroup,
         kubepods=kubepods,
         system_slice=system,
-        pods_per_system=same(round(kubepods / system, DIGITS)),
-        pods_share=same(round(tree.kubepods.share or 0.0, DIGITS)),
-        system_share=same(round(tree.system.share or 0.0, DIGITS)),
+        pods_per_system=same(shown(kubepods / system)),
+        pods_share=same(shown(tree.kubepods.share or 0.0)),
+        system_share=same(shown(tree.system.share or 0.0)),
         kubelet=same(f"{setup.kubelet_version or 'version unknown'} ({setup.kubelet_formula})"),
         runtimes=same(runtimes, ("runtimes", *runtimes.items())),
         qos={qos: same(_qos(tree, qos, pods[qos])) for qos in QOS_CLASSES},
@@ -73,8 +73,8 @@ def _moment(tree: NodeTree, setup: Setup, pods: Mapping[Qos, int], same: Same) -
 def _qos(tree: NodeTree, qos: Qos, count: int) -> QosMoment:
     slices = {"Burstable": tree.burstable, "BestEffort": tree.besteffort}
     if qos in slices:
-        return QosMoment(count, slices[qos].value or 0, round(slices[qos].share or 0.0, DIGITS))
-    return QosMoment(count, tree.pods.totals[qos], round(tree.pods.slices[qos], DIGITS))
+        return QosMoment(count, slices[qos].value or 0, shown(slices[qos].share or 0.0))
+    return QosMoment(count, tree.pods.totals[qos], shown(tree.pods.slices[qos]))
 
 
 def _runtime(state: State, handler: str, runtime: Runtime) -> str:

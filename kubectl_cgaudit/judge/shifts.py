@@ -8,7 +8,7 @@ from kubectl_cgaudit.judge.audit import Effect
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.kinds import Pull
 from kubectl_cgaudit.judge.pods import by_share
-from kubectl_cgaudit.judge.rounding import DIGITS, relative
+from kubectl_cgaudit.judge.rounding import relative, shown
 from kubectl_cgaudit.judge.thresholds import Thresholds
 
 Shift = tuple[float, str, float, float]
@@ -41,16 +41,16 @@ def shifts(comparison: Comparison, pulls: Sequence[Pull], systems: Sequence[floa
         before = case.before.pods.fraction(qos, was) if competes else 0.0
         after = case.after.pods.fraction(qos, will) if competes else 0.0
         times_before, times_after = before / systems[2 * place], after / systems[2 * place + 1]
-        shown = round(times_before, DIGITS), round(times_after, DIGITS)
-        change = relative(*shown)
+        ends = shown(times_before), shown(times_after)
+        change = relative(*ends)
         changes.append(change)
         effects.append(by_share(change, thresholds))
         if change is not None:
-            system.append((round(change, DIGITS), case.when, *shown))
-        shown = round(before, DIGITS), round(after, DIGITS)
-        change = relative(*shown)
+            system.append((shown(change), case.when, *ends))
+        ends = shown(before), shown(after)
+        change = relative(*ends)
         if change is not None:
-            shares.append((round(change, DIGITS), case.when, *shown))
+            shares.append((shown(change), case.when, *ends))
     return Shifts(
         changes=tuple(changes),
         effects=tuple(effects),

@@ -19,7 +19,7 @@ from kubectl_cgaudit.judge.audit import (
 )
 from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.kinds import Kind
-from kubectl_cgaudit.judge.rounding import DIGITS
+from kubectl_cgaudit.judge.rounding import shown
 from kubectl_cgaudit.judge.shifts import Shift, Shifts
 from kubectl_cgaudit.judge.source import Pods
 
@@ -171,7 +171,7 @@ def _nominal(kinds: _Kinds) -> tuple[NominalChange, ...]:
 
 
 def _span(values: Sequence[int], unit: int) -> Span:
-    return Span(round(min(values) / unit, DIGITS), round(max(values) / unit, DIGITS))
+    return Span(shown(min(values) / unit), shown(max(values) / unit))
 
 
 def _present(pod: Pod) -> list[Container]:

@@ -7,12 +7,12 @@ import msgspec
 
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
+from kubectl_cgaudit.judge.rounding import rounded
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.report.drawing import branches
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, grid, middle, wrap
 from kubectl_cgaudit.report.words import arrow, percent
 
-_DIGITS = 9
 _UNITS = {"v1": "SHARES", "v2": "WEIGHT"}
 
 
@@ -56,7 +56,7 @@ def _moment(cgroup: Cgroup) -> dict[str, Any]:
         "weight": cgroup.weight,
         "quota_us": cgroup.quota_us,
         "period_us": cgroup.period_us,
-        "share": None if cgroup.share is None else round(cgroup.share, _DIGITS),
+        "share": rounded(cgroup.share),
     }
 
 

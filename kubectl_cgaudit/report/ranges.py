@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kubectl_cgaudit.judge.figures import Figures, Fixed, Form, Named
-from kubectl_cgaudit.judge.rounding import DIGITS
+from kubectl_cgaudit.judge.rounding import shown
 from kubectl_cgaudit.report.blanks import Kept
 
 Number = int | float | None
@@ -106,7 +106,7 @@ def _reaches(pod: Figures) -> list[list[str]]:
 
 def _change(before: float | None, after: float | None) -> float | None:
     """After / before - 1; None where there is nothing to compare."""
-    return round(after / before - 1, DIGITS) if before and after is not None else None
+    return shown(after / before - 1) if before and after is not None else None
 
 
 def _texts(numbers: Sequence[Number]) -> list[str]:

@@ -11,7 +11,7 @@ from kubectl_cgaudit.judge.audit import Severity
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.figures import Fixed
-from kubectl_cgaudit.judge.rounding import DIGITS
+from kubectl_cgaudit.judge.rounding import shown
 from kubectl_cgaudit.judge.rules.catalogue import Rule
 from kubectl_cgaudit.judge.thresholds import Thresholds
 
@@ -46,11 +46,11 @@ def pod_hits(pod: Pod, container: Container | None, looks: Iterable[tuple[PodCas
     looked = list(looks)
     found = [(case.case.when, look) for case, look in looked if look is not None]
     if found:
-        _, (badness, seen, remedy) = max(found, key=lambda entry: (round(entry[1][0], DIGITS), entry[0]))
+        _, (badness, seen, remedy) = max(found, key=lambda entry: (shown(entry[1][0]), entry[0]))
         when = condition([when for when, _ in found], [case.case.when for case, _ in looked])
         # What differs in the last digits only is equally bad: then the name decides.
         place = next((place for place, each in enumerate(pod.containers) if each is container), None)
-        yield Hit(place, when, round(badness, DIGITS), seen, remedy)
+        yield Hit(place, when, shown(badness), seen, remedy)
 
 
 Pairs = Sequence[tuple[Fixed, Fixed]]
