@@ -1,15 +1,14 @@
-"""`-o FORMAT` and `-o FORMAT=PATH`: where the reports go. A file is written whole or not at all, readable by its owner."""
+"""`-o FORMAT` and `-o FORMAT=PATH`: where the reports go."""
 
 import contextlib
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import click
 
+from kubectl_cgaudit.cli.files import save, saving, unwritable
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
 
 if TYPE_CHECKING:
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FEW = 3
-_BUFFER = 1 << 18
-"""Bytes written at once: of a large cluster there are gigabytes, in pieces of a pod each."""
 
 
 class Output(NamedTuple):
@@ -114,7 +111,7 @@ def _sink(output: Output) -> Iterator[Callable[[str], None]]:
     if output.path is None:
         yield show
         return
-    with _saved(output.path) as file:
+    with saving(output.path) as file:
         yield lambda text: _put(output.path or "", file, text.encode("utf-8", errors="backslashreplace"))
 
 
@@ -125,7 +122,7 @@ def _put(path: str, file: BinaryIO, data: bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise unwritable(path, error) from None
 
 
 def show(text: str) -> None:
@@ -189,52 +186,3 @@ def _drawing() -> bool:
 
 def _encoding() -> str:
     return getattr(sys.stdout, "encoding", None) or "utf-8"
-
-
-def save(path: str, data: bytes) -> None:
-    """Write a file, whole or not at all, readable by its owner. Raises CgauditError when it cannot be written."""
-    with _saved(path) as file:
-        file.write(data)
-
-
-@contextlib.contextmanager
-def _saved(path: str) -> Iterator[BinaryIO]:
-    try:
-        with Path(path).open("wb") if _is_device(path) else _replacing(Path(os.path.realpath(path))) as file:
-            yield file
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        raise _unwritable(path, error) from None
-
-
-def _unwritable(path: str, error: OSError) -> CgauditError:
-    return CgauditError(f"{path} cannot be written: {error.strerror or error}; choose another path")
-
-
-def _is_device(path: str) -> bool:
-    try:
-        mode = Path(path).stat().st_mode
-    except FileNotFoundError:
-        return False
-    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
-
-
-@contextlib.contextmanager
-def _replacing(target: Path) -> Iterator[BinaryIO]:
-    if target.is_dir():
-        raise IsADirectoryError(21, "it is a directory")
-    import tempfile
-
-    # mkstemp makes the file 0600, and os.replace keeps that.
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb", buffering=_BUFFER) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli import files, options
 from kubectl_cgaudit.cli.tree import exit_code, read
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.errors import CgauditError, UsageError
@@ -62,7 +62,7 @@ def snapshot_command(path: str, **flags: Any) -> int:
 
 def _deliver(path: str, data: bytes) -> None:
     if path != "-":
-        output.save(path, data)
+        files.save(path, data)
         return
     if sys.stdout is None:
         raise CgauditError("standard output is closed; write to a file with -o FILE.json.gz")

@@ -121,8 +121,6 @@ def shares(moments: Sequence[tuple[float, float, tuple[float | None, ...]]]) -> 
         row = known.get(own)
         if row is None:
             every = [share, *[None if part is None else share * part for part in parts]]
-            row = known[own] = [
-                (None, None) if each is None else (shown(each), shown(each / system)) for each in every
-            ]
+            row = known[own] = [(None, None) if each is None else (shown(each), shown(each / system)) for each in every]
         rows.append(row)
     return [value for of_cgroup in zip(*rows, strict=True) for pair in of_cgroup for value in pair]

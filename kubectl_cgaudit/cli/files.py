@@ -1,0 +1,86 @@
+"""Files of the user's: written whole or not at all, readable by their owner."""
+
+import contextlib
+import io
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from kubectl_cgaudit.errors import CgauditError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_BUFFER = 1 << 18
+"""Bytes written at once: of a large cluster there are gigabytes, in pieces of a pod each."""
+_SPAN = 1 << 24
+"""Bytes after which the system is told to write out what it holds."""
+
+
+def save(path: str, data: bytes) -> None:
+    """Write a file, whole or not at all, readable by its owner. Raises CgauditError when it cannot be written."""
+    with saving(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def saving(path: str) -> Iterator[BinaryIO]:
+    """A file to write to, which is at its path when all is well at the end. Raises CgauditError as `save` does."""
+    try:
+        with Path(path).open("wb") if _is_device(path) else _replacing(Path(os.path.realpath(path))) as file:
+            yield file
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise unwritable(path, error) from None
+
+
+def unwritable(path: str, error: OSError) -> CgauditError:
+    """What to say of a file that cannot be written."""
+    return CgauditError(f"{path} cannot be written: {error.strerror or error}; choose another path")
+
+
+def _is_device(path: str) -> bool:
+    try:
+        mode = Path(path).stat().st_mode
+    except FileNotFoundError:
+        return False
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+
+
+@contextlib.contextmanager
+def _replacing(target: Path) -> Iterator[BinaryIO]:
+    if target.is_dir():
+        raise IsADirectoryError(21, "it is a directory")
+    import tempfile
+
+    # mkstemp makes the file 0600, and os.replace keeps that.
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp")
+    try:
+        with io.BufferedWriter(_Leaving(handle, "wb"), _BUFFER) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+class _Leaving(io.FileIO):
+    """A file that does not stay in memory: it is on the disk soon after its last byte, and pushes nothing else out."""
+
+    _held = 0
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        written = super().write(data)
+        self._held += written
+        if self._held >= _SPAN and hasattr(os, "posix_fadvise"):
+            self._held = 0
+            # Advice only: where it cannot be given, nothing is lost.
+            with contextlib.suppress(OSError):
+                os.posix_fadvise(self.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return written
