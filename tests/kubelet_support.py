@@ -5,6 +5,15 @@ from tests.support import GOLDEN, golden_json
 NODES = ("worker-a", "worker-b", "worker-c")
 CONFIG = b'{"kubeletconfig":{"cgroupDriver":"systemd","enforceNodeAllocatable":["pods"]}}'
 PODS = {"n1": {("shop", "a")}, "n2": {("shop", "a")}, "n3": {("shop", "a")}}
+HOSTILE_METRICS = {
+    "many open braces": b"container_spec_cpu_shares{" * 100_000 + b"\n",
+    "a label without an end": b'container_spec_cpu_shares{id="' + b"\\" * 999_999 + b"\n" + b"a 1\n",
+    "labels without an end": b"container_spec_cpu_shares{" + b'a="b",' * 200_000 + b" 1\n",
+    "blanks within a value": b"a 1\ncontainer_spec_cpu_shares 1" + b" " * 1_000_000 + b"x\na 1\n",
+    "comments alone": b"#" + b"\n#" * 1_000_000 + b"\n",
+    "names that begin alike": b"a 1\n" + b"container_spec_cpu_sharesX 1\n" * 50_000,
+}
+"""One to three megabytes each, made to take long."""
 ENDINGS = {"/configz": "configz.txt", "/metrics": "metrics.txt", "/metrics/cadvisor": "metrics-cadvisor.txt"}
 
 

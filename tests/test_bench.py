@@ -12,12 +12,14 @@ import pytest
 
 from kubectl_cgaudit.collect import live as product
 from kubectl_cgaudit.report.formats import FORMATS as PRODUCT_FORMATS
+from tests.kubelet_support import HOSTILE_METRICS
 from tools.bench import cost, history, tables
 from tools.bench.__main__ import FORMATS
 from tools.bench.baseline import LISTS
 from tools.bench.cost import Cost, Summary
 from tools.bench.history import Run
 from tools.bench.live import Live
+from tools.bench.metrics import Metrics
 from tools.bench.saved import Saved
 from tools.bench.startup import Startup
 
@@ -42,6 +44,7 @@ RUN = Run(
     [Startup("--help", 1.6, summary(0.06, 0.05, 25), summary(0.04, 0.04, 17))],
     [SMALL, LARGE, UNPACED],
     [Saved(150_000, "table,json", 2600.0, summary(30, 29, 2900), summary(20, 20, 9000))],
+    [Metrics("recorded", 10, (0.6, 0.75), (0.5, 0.5)), Metrics("damaged: a", 1000, (600.0, 600.0), (0.5, 0.5))],
 )
 
 
@@ -54,10 +57,12 @@ def test_a_tiny_bench_runs_prints_its_ratios_and_keeps_them(tmp_path: Path) -> N
     (run,) = history.read(kept)
     assert [(each.pods, each.nodes, each.pace) for each in run.live] == [(30, 3, 0.001), (30, 3, 0.0)]
     assert [each.command for each in run.startup] == ["--help", "convert 250m"]
+    assert [each.text for each in run.metrics] == ["recorded", *(f"damaged: {name}" for name in HOSTILE_METRICS)]
     formats = ["table", "table,ndjson"] if find_spec("orjson") else []
     assert [each.formats for each in run.saved] == formats
     assert done.stdout == tables.report(run, None) + "\n"
     ratios = [each.wall_ratio for each in (*run.live, *run.startup, *run.saved)]
+    ratios += [each.ratio for each in run.metrics]
     ratios += [each.cpu_ratio for each in (*run.live, *run.startup)]
     for least, median in ratios:
         assert least > 0
@@ -76,6 +81,10 @@ def test_the_report_says_what_is_met_and_what_is_missed() -> None:
         "start-up ms import click, ms ratio ratio of CPU",
         "--help 60/120 40/80 1.50/1.50 1.25/1.25",
         "",
+        "a kubelet's metrics CPU ms a MB recorded text split, CPU ms a MB ratio",
+        "recorded 0.60/0.75 0.50/0.50 1.20/1.50",
+        "damaged: a 600.00/600.00 0.50/0.50 1200.00/1200.00",
+        "",
         "live: pods ms a page wall s raw paging s ratio CPU s decode loop CPU s ratio peak MiB to 50k",
         "50,000 68 12.00/24.00 10.00/20.00 1.20/1.20 9.00/18.00 3.00/6.00 3.00/3.00 150 1.00",
         "150,000 68 37.50/75.00 30.00/60.00 1.25/1.25 24.00/48.00 8.00/16.00 3.00/3.00 210 1.40",
@@ -89,6 +98,8 @@ def test_the_report_says_what_is_met_and_what_is_missed() -> None:
         "",
         "bar (of minima) measured at most",
         "--help: import click 1.50 1.6 met",
+        "metrics, recorded: recorded split 1.20 10 met",
+        "metrics, damaged: a: recorded split 1200.00 1000 missed by 20%",
         "wall: raw paging (150,000 pods, paced) 1.25 1.25 met",
         "CPU: decode loop (150,000 pods, paced) 3.00 2.5 missed by 20%",
         "peak MiB (150,000 pods, paced) 210.00 200 missed by 5%",

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.bench import history, live, saved, startup, tables
+from tools.bench import history, live, metrics, saved, startup, tables
 
 FORMATS = ("table", "wide", "json", "yaml", "csv", "markdown", "html", "sarif", "junit", "prometheus", "ndjson")
 _STARTS = 5
@@ -35,6 +35,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         started = startup.measure(given.repeats * _STARTS)
+        parsed = metrics.measure(given.repeats * _STARTS)
         lived = _live(given.pods, given.pace, formats, given.repeats, folder)
         read = _saved(given.pods if given.files is None else given.files, formats, given.repeats, folder)
     run = history.Run(
@@ -47,6 +48,7 @@ def main() -> None:
         started,
         lived,
         read,
+        parsed,
     )
     before = history.read(given.history) if given.history else []
     print(tables.report(run, before[-1] if before else None))  # noqa: T201 - this is a command

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tools.bench.cost import ROOT
 from tools.bench.live import Live
+from tools.bench.metrics import Metrics
 from tools.bench.saved import Saved
 from tools.bench.startup import Startup
 
@@ -28,6 +29,8 @@ class Run(Struct, frozen=True):
     startup: list[Startup]
     live: list[Live]
     saved: list[Saved]
+    metrics: list[Metrics] = []
+    """None in runs before it was measured."""
 
 
 def commit() -> str:

@@ -16,7 +16,16 @@ def report(run: Run, before: Run | None) -> str:
         f"commit {run.commit}, Python {run.python}, {run.platform}, {run.cores} cores, load {run.load:.2f} when it began\n"
         f"{run.repeats} repeats in turn: minimum/median; ratios are of minima/of medians; peak is the greatest"
     )
-    parts = [head, _startup(run), _live(run), _growth(run), _saved(run), _compared(run, before), _bars(run)]
+    parts = [
+        head,
+        _startup(run),
+        _metrics(run),
+        _live(run),
+        _growth(run),
+        _saved(run),
+        _compared(run, before),
+        _bars(run),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -33,6 +42,12 @@ def _startup(run: Run) -> str:
         for each in run.startup
     ]
     return _table(heads, rows)
+
+
+def _metrics(run: Run) -> str:
+    heads = ("a kubelet's metrics", "CPU ms a MB", "recorded text split, CPU ms a MB", "ratio")
+    rows = [(each.text, _two(*each.read), _two(*each.split), _two(*each.ratio)) for each in run.metrics]
+    return _table(heads, rows) if rows else ""
 
 
 def _live(run: Run) -> str:
@@ -129,6 +144,7 @@ def _both(then: Live, now: Live) -> list[tuple[tuple[float, float], tuple[float,
 
 def _bars(run: Run) -> str:
     rows = [(f"{each.command}: import click", each.wall_ratio[0], each.bar) for each in run.startup]
+    rows += [(f"metrics, {each.text}: recorded split", each.ratio[0], each.bar) for each in run.metrics]
     paced = [each for each in run.live if each.pace]
     if paced:
         last = max(paced, key=lambda each: each.pods)
