@@ -91,7 +91,7 @@ def test_wide_says_in_words_what_a_runtime_does_not_change(capsys: pytest.Captur
     )
     assert "a new runc or crun changes no pod's CPU, only the split inside it" in text
     assert (
-        "Thresholds: system-loss 0.1, system-gain 0.1, pod-move 0.05, outweighed 10, outweighed-reserve 5, divisible 5."
+        "Thresholds: system-loss 10%, system-gain 10%, pod-move 5.0%, outweighed 10, outweighed-reserve 5, divisible 5."
         in text
     )
 
@@ -303,7 +303,22 @@ def test_namespace_and_selector_choose_what_is_reported_not_what_competes(
         (
             ["--threshold", "system-loss=x"],
             2,
-            "--threshold: system-loss: 'x' is not a positive number such as 0.1, 10% or 5",
+            "--threshold: system-loss: 'x' is not a positive part such as 0.1 or 10%",
+        ),
+        (
+            ["--threshold", "outweighed=0"],
+            2,
+            "--threshold: outweighed: '0' is not a positive number such as 0.1, 10% or 5",
+        ),
+        (
+            ["--threshold", "system-loss=15"],
+            2,
+            "--threshold: system-loss: nothing loses 1500% of what it has; write a part such as 0.1 or 10%",
+        ),
+        (
+            ["--threshold", "pod-move=100%"],
+            2,
+            "--threshold: pod-move: nothing loses 100% of what it has; write a part such as 0.1 or 10%",
         ),
         (["-l", "a=(b"], 2, "-l: 'a=(b' is not a label selector; write it as in app=web,tier!=db,env in (a,b),!legacy"),
         (["--request-timeout", "soon"], 2, "--request-timeout: 'soon' is not a time such as 30s or 1m"),
@@ -515,7 +530,7 @@ def test_the_kubelets_answers_settle_the_recorded_cluster(capsys: pytest.Capture
     }
     assert run([*KUBELETS]) == 0
     assert (
-        "5 of 15 workloads lose CPU priority against system processes; worst is\nshop/checkout, -62% on worker-c ("
+        "5 of 15 workloads lose CPU priority against system processes; worst is\nshop/checkout on worker-c, from 1.29 to 0.492 times system.slice (-62%; of the\n"
         in (capsys.readouterr().out)
     )
 
@@ -542,6 +557,55 @@ def test_verify_exits_with_4_and_names_what_differs(tmp_path: Path, capsys: pyte
     ]
     assert run(["verify", *KUBELETS, "--states", str(states), "-o", "json"]) == 4
     assert len(json.loads(capsys.readouterr().out)["differences"]) == 2
+
+
+def test_verify_compares_no_numbers_of_a_node_on_another_cgroup_version(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    states = str(GOLDEN.parent.parent / "docs" / "examples" / "wrong-states.yaml")
+    assert run(["verify", *KUBELETS, "--states", states]) == 4
+    assert capsys.readouterr().out == (
+        "50 cgroups of 2 nodes compared with their kubelets: no difference.\n"
+        "Kubelets do not show system.slice unless they are told to: its weight is not\n"
+        "  verified.\n"
+        "worker-b: cgroup v1 is predicted, its kubelet says v2. Nothing else of it is\n"
+        "  compared; correct --states.\n"
+    )
+    assert run(["verify", *KUBELETS, "--states", states, "-o", "json"]) == 4
+    data = json.loads(capsys.readouterr().out)
+    assert data["contradicted"] == {"worker-b": "cgroup v1 is predicted, its kubelet says v2"}
+    assert (data["differences"], data["notCompared"]) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("left", "code", "said"),
+    [
+        ((), 3, "worker-c: its kubelet showed 0 of 11 running containers. The others are not\n"),
+        (
+            ("app", "cart", "metrics", "shipper", "postgres"),
+            3,
+            "worker-c: its kubelet showed 5 of 11 running containers.",
+        ),
+        (("app", "cart", "metrics", "shipper", "postgres", "payments"), 0, "5 predicted cgroups were not shown: ended"),
+    ],
+)
+def test_verify_takes_few_containers_for_no_proof_of_the_others(
+    left: tuple[str, ...], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in GOLDEN.glob("worker-*.txt"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    cadvisor = tmp_path / "worker-c.metrics-cadvisor.txt"
+    kept = [
+        line
+        for line in cadvisor.read_text().splitlines(keepends=True)
+        if 'container=""' in line or "container=" not in line or any(f'container="{name}"' in line for name in left)
+    ]
+    cadvisor.write_text("".join(kept))
+    assert run(["verify", *KUBELETS[:-1], f"--kubelet=files:{tmp_path}"]) == code
+    text = capsys.readouterr().out
+    assert said in text
+    headline = text.splitlines()[0]
+    assert headline.endswith("no difference in these." if code else "no difference.")
 
 
 def test_a_kubelet_without_answers_makes_the_audit_incomplete_and_no_more(

@@ -114,8 +114,8 @@ def test_recorded_cluster() -> None:
     text = render(audit)
     page = Page(text)
     assert audit.verdict.sentence.startswith(
-        "5 of 15 workloads lose CPU priority against system processes; worst is shop/checkout, -62% on worker-c "
-        "(27% -> 20% of the CPU when that node is full). In 5 workloads (3 of which also lose) CPU moves "
+        "5 of 15 workloads lose CPU priority against system processes; worst is shop/checkout on worker-c, from 1.29 to "
+        "0.492 times system.slice (-62%; of the full node 20% in place of 27%). In 5 workloads (3 of which also lose) CPU moves "
     )
     assert text.count(f'<p class="verdict">{audit.verdict.sentence.replace("->", "→")}</p>') == 1
     found = [re.search(r'<th scope="row">(?:<a href="#w\d+">)?(.*?)(?:</a>)?<span', row) for row in rows(text)]
@@ -194,7 +194,7 @@ def test_unknown_is_never_drawn_as_unchanged() -> None:
         assert 'class="effect none"' not in row
     assert 'class="tile none zero"' in text
     assert text.count('<p class="when">? if cgroup v1</p>') == 3
-    assert "For 15 workloads the effect cannot be said." in Page(text).text
+    assert "For 15 workloads it cannot be said whether they lose." in Page(text).text
     assert "? unknown on 3" in Page(text).text
 
 

@@ -20,7 +20,8 @@ from kubectl_cgaudit.manifests.access import rules
 from kubectl_cgaudit.manifests.build import build
 from kubectl_cgaudit.manifests.job import arguments
 from kubectl_cgaudit.manifests.render import as_json, as_yaml
-from kubectl_cgaudit.manifests.settings import Settings
+from kubectl_cgaudit.manifests.schedule import is_schedule
+from kubectl_cgaudit.manifests.settings import Settings, check
 from kubectl_cgaudit.report.formats import FORMATS
 from tests import helm_subset
 from tests.simulator import Cluster, Fault, Simulator, Size
@@ -267,6 +268,11 @@ def test_a_name_that_looks_like_a_number_stays_a_text_for_every_yaml_parser(name
             "--schedule: 'TZ=UTC 1 1 * * *' is no schedule; write five fields such as '17 5 * * *'",
         ),
         (["--memory", "512"], "--memory: '512' is no amount such as 512Mi or 2Gi"),
+        (["--memory", "64Mi"], "--memory: 64Mi is less than the job requests; write 128Mi or more"),
+        (
+            ["--schedule", "60 5 * * *"],
+            "--schedule: '60 5 * * *' is no schedule; write five fields such as '17 5 * * *'",
+        ),
         (["--states-configmap", "-x"], "--states-configmap: '-x' is no name of a ConfigMap"),
         (
             ["--sink", "configmap"],
@@ -286,6 +292,45 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], words: list[str], messa
     assert run(["manifests", *words]) == 2
     caught = capsys.readouterr()
     assert (caught.out, caught.err) == ("", f"error: {message}\n")
+
+
+@pytest.mark.parametrize("memory", ["128Mi", "1Gi"])
+def test_a_limit_from_the_request_on_is_taken(memory: str) -> None:
+    assert check(Settings(memory=memory)).memory == memory
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("17 5 * * *", "0 0 1 1 0", "59 23 31 12 6", "*/15 * * * *", "5-10/2,30 0-23 ? * mon-FRI", "0 0 1 jan,Dec ?"),
+        *("0  5 * * *", "@daily", "1/5 * * * *"),
+    ],
+)
+def test_schedules_the_controller_takes(text: str) -> None:
+    assert is_schedule(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("60 5 * * *", "0 24 * * *", "0 0 0 * *", "0 0 32 * *", "0 0 1 0 *", "0 0 1 13 *", "0 0 * * 7", "99 99 * * *"),
+        *("5-1 * * * *", "*/0 * * * *", "mon * * * *", "0 0 * * january", "0 0 * * fri-mon", "* * * *", "* * * * * *"),
+        *(
+            "",
+            " 0 5 * * *",
+            "0 5 * * *\n",
+            "0\t5 * * *",
+            "1,, * * * *",
+            "-1 * * * *",
+            "1- * * * *",
+            "@never",
+            "1-2-3 * * * *",
+        ),
+        *("*-5 * * * *", "\u0661 * * * *"),
+    ],
+)
+def test_schedules_the_controller_refuses(text: str) -> None:
+    assert not is_schedule(text)
 
 
 def test_a_target_the_audit_would_refuse_is_refused_here(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -252,7 +252,7 @@ def test_unknown_nodes_show_each_case_and_are_no_pass() -> None:
     audit = audited(recorded_blind())
     text = render(audit)
     assert audit.verdict.sentence in text
-    assert "**For 15 workloads the effect cannot be said.** That is not a pass" in text
+    assert "**For 15 workloads it cannot be said whether they lose.** That is not a pass" in text
     nodes = section(text, "Nodes")
     assert (
         "| worker-c | **unknown** | if cgroup v1 | v1 → v2 | 3788 : 1024 → 145 : 100 | 3.7 : 1 → 1.45 : 1 | 79% → 59% "

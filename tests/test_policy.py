@@ -161,7 +161,7 @@ def test_off_on_the_findings_about_exceptions_is_said() -> None:
         ),
         (
             "thresholds: {system-loss: much}",
-            "p.yaml: thresholds: system-loss: 'much' is not a positive number such as 0.1, 10% or 5",
+            "p.yaml: thresholds: system-loss: 'much' is not a positive part such as 0.1 or 10%",
         ),
         (
             "exceptions: {rule: CGA201}",

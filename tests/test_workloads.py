@@ -107,8 +107,8 @@ def test_windows_virtual_and_homeless_are_set_apart_counted_and_named() -> None:
         (
             V1,
             "v2",
-            "1 of 1 workload loses CPU priority against system processes; worst is default/p, -61% on n1 (80% -> 61% of the "
-            "CPU when that node is full).",
+            "1 of 1 workload loses CPU priority against system processes; worst is default/p on n1, from 4 to 1.57 "
+            "times system.slice (-61%; of the full node 61% in place of 80%).",
         ),
         (
             "",
@@ -229,6 +229,23 @@ def test_the_worst_loss_is_one_that_holds_in_every_case() -> None:
     assert result.verdict.sentence == (
         "For 1 workload it cannot be said, because what their nodes run is not known; at worst default/b loses 61% against "
         "system processes."
+    )
+
+
+def test_a_workload_that_surely_loses_in_one_pod_is_named_as_such_where_another_pod_is_open() -> None:
+    twins = [
+        pod(f"d-{on}", container("c", "1"), on=on, owner=("StatefulSet", "d"), qos="Burstable") for on in ("n1", "n2")
+    ]
+    objects = cluster(node("n1"), node("n2"), *twins, pod("e", container("c", "1"), on="n2"))
+    result = audited(objects, f"- {{match: {{name: n1}}, {V1[3:]}", "v2")
+    assert {each.name: each.effects for each in result.workloads} == {
+        "d": ("loses", "unknown", "nominal"),
+        "e": ("unknown", "nominal"),
+    }
+    assert result.verdict.sentence == (
+        "1 of 2 workloads loses CPU priority against system processes; worst is default/d on n1, from 4 to 1.57 times "
+        "system.slice (-61%; of the full node 61% in place of 80%). For 2 workloads, 1 of which also loses, it cannot be said "
+        "of every pod, because what their nodes run is not known; at worst default/d loses 61% against system processes."
     )
 
 

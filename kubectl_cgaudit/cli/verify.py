@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from kubectl_cgaudit.cli import options, output
-from kubectl_cgaudit.cli.codes import FOUND
+from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
 from kubectl_cgaudit.cli.tree import exit_code, read
 from kubectl_cgaudit.errors import UsageError
 
@@ -23,7 +23,7 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     \b
     Example: kubectl cgaudit verify --kubelet=proxy --states after.yaml
 
-    Exits with 4 if anything differs, with 3 if a kubelet did not answer.
+    Exits with 4 if anything differs, with 3 if a kubelet did not answer or left out most of its containers.
     """
     from kubectl_cgaudit.judge.verify import verify
     from kubectl_cgaudit.report import verify as report
@@ -42,4 +42,6 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     }
     output.deliver([(each, write[each.format](each)) for each in wanted])
     incomplete = exit_code(cluster)
-    return FOUND if result.differences else incomplete
+    if result.differences or result.contradicted:
+        return FOUND
+    return INCOMPLETE if result.few_containers else incomplete

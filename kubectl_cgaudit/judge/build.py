@@ -57,7 +57,7 @@ def audit(
         tool_version=__version__,
         generated_at=generated_at,
         scenario=ScenarioRecord(
-            scenario.to, scenario.describe(), _numbers(thresholds), tuple(_assumptions(comparisons))
+            scenario.to, scenario.describe(), thresholds.by_name(), tuple(_assumptions(comparisons))
         ),
         verdict=conclude(workloads, findings, coverage, thresholds, sure_losses),
         coverage=coverage,
@@ -78,10 +78,6 @@ def _findings(
         for rule in _NODE_RULES:
             yield from rule(context, comparison)
     yield from judged.findings()
-
-
-def _numbers(thresholds: Thresholds) -> dict[str, float]:
-    return {field.replace("_", "-"): getattr(thresholds, field) for field in thresholds.__struct_fields__}
 
 
 def _unmatched(

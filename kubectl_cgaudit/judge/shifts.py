@@ -15,6 +15,10 @@ Shift = tuple[float, str, float, float]
 """A change in one case: how much, the case, before, after."""
 
 
+Sure = tuple[float, float, float, float, float]
+"""The change against the system that holds in every case, before and after it, and the share of the node before and after."""
+
+
 class Shifts(Struct, frozen=True, gc=False):
     """Over all cases. None where there is nothing to compare."""
 
@@ -27,8 +31,7 @@ class Shifts(Struct, frozen=True, gc=False):
     best: Shift | None
     share: Shift | None
     """Of the node's CPU, where it changes most."""
-    sure: tuple[float, float, float] | None
-    """The loss against the system that holds in every case, and the share of the node before and after."""
+    sure: Sure | None
 
 
 def shifts(comparison: Comparison, pulls: Sequence[Pull], systems: Sequence[float], thresholds: Thresholds) -> Shifts:
@@ -61,6 +64,7 @@ def shifts(comparison: Comparison, pulls: Sequence[Pull], systems: Sequence[floa
     )
 
 
-def _sure(least: Shift, shares: Sequence[Shift]) -> tuple[float, float, float]:
-    share = next((each for each in shares if each[1] == least[1]), least)
-    return least[0], share[2], share[3]
+def _sure(least: Shift, shares: Sequence[Shift]) -> Sure:
+    change, when, before, after = least
+    share = next((each for each in shares if each[1] == when), least)
+    return change, before, after, share[2], share[3]

@@ -27,8 +27,9 @@ Place = tuple[Shift, str, str]
 """A change of a pod's share, the pod and its node."""
 
 
-SureLoss = tuple[float, str, float, float]
-"""A loss against the system that holds in every case: how much, on which node, share of the node before and after."""
+SureLoss = tuple[float, str, float, float, float, float]
+"""A loss against the system that holds in every case: how much, on which node, before and after, share of the node before
+and after."""
 
 
 class Tally:
@@ -55,7 +56,7 @@ class Tally:
         self.share: Place | None = None
         self.worst: Place | None = None
         self.best: Place | None = None
-        self.sure_loss: SureLoss = (0.0, "", 0.0, 0.0)
+        self.sure_loss: SureLoss = (0.0, "", 0.0, 0.0, 0.0, 0.0)
         """The greatest loss against the system that holds in every case."""
 
     def add(self, pod: str, node: str, effects: tuple[Effect, ...], confidence: Confidence, shifts: Shifts) -> None:
@@ -73,7 +74,7 @@ class Tally:
         if share and (self.share is None or _rank(share, pod) < _rank(self.share[0], self.share[1])):
             self.share = share, pod, node
         if sure and sure[0] <= self.sure_loss[0]:
-            self.sure_loss = min(self.sure_loss, (sure[0], node, sure[1], sure[2]))
+            self.sure_loss = min(self.sure_loss, (sure[0], node, *sure[1:]))
 
     def audit(self, key: Key, all_kinds: Sequence[Kind], same: dict[NominalChange, NominalChange]) -> WorkloadAudit:
         """The workload, with all its pods taken in; `same` holds what other workloads have too."""

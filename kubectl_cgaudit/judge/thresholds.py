@@ -1,4 +1,4 @@
-"""From where on a change is a finding. Each can be set, and every report prints them."""
+"""From where on a change is a finding. Each can be set."""
 
 from msgspec import Struct, structs
 
@@ -21,6 +21,14 @@ class Thresholds(Struct, frozen=True, rename="kebab"):
     divisible: float = 5.0
     """CGA206: a smaller weight cannot be divided among child cgroups."""
 
+    def by_name(self) -> dict[str, float]:
+        """All of them as they are called outside."""
+        return {field.replace("_", "-"): value for field, value in structs.asdict(self).items()}
+
+
+_PARTS = ("system-loss", "pod-move")
+"""Nothing loses all it has: a threshold that is never reached would turn its rule off in silence."""
+
 
 def parse(settings: tuple[str, ...]) -> Thresholds:
     """Read `NAME=VALUE`, a value such as 0.1, 10% or 10. Raises UsageError for another name or value."""
@@ -39,6 +47,12 @@ def _value(name: str, text: str) -> float:
         value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         value = -1.0
+    is_part = name in _PARTS
     if not 0 < value < 1e6:
-        raise UsageError(f"--threshold: {name}: {text!r} is not a positive number such as 0.1, 10% or 5")
+        such = "part such as 0.1 or 10%" if is_part else "number such as 0.1, 10% or 5"
+        raise UsageError(f"--threshold: {name}: {text!r} is not a positive {such}")
+    if is_part and value >= 1:
+        raise UsageError(
+            f"--threshold: {name}: nothing loses {value:.0%} of what it has; write a part such as 0.1 or 10%"
+        )
     return value

@@ -8,7 +8,7 @@ from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.rules.catalogue import UNKNOWN_STATE, V1_NODE, WILL_NOT_START
 from kubectl_cgaudit.judge.tally import SureLoss
 from kubectl_cgaudit.judge.thresholds import Thresholds
-from kubectl_cgaudit.text import counted, percent
+from kubectl_cgaudit.text import counted, number, percent
 
 _MOST_STEPS = 5
 
@@ -67,11 +67,12 @@ def _losing(workloads: int, sure_losses: Mapping[Key, SureLoss]) -> str:
     if not sure_losses:
         return ""
     losses = [(loss, f"{namespace}/{owner.name}") for (namespace, owner), loss in sure_losses.items()]
-    (loss, node, before, after), title = min(losses)
+    (loss, node, was, will, before, after), title = min(losses)
     verb = "loses" if len(losses) == 1 else "lose"
     return (
         f"{len(losses)} of {counted(workloads, 'workload')} {verb} CPU priority against system processes; "
-        f"worst is {title}, {loss:.0%} on {node} ({percent(before)} -> {percent(after)} of the CPU when that node is full)."
+        f"worst is {title} on {node}, from {number(was)} to {number(will)} times system.slice "
+        f"(-{percent(-loss)}; of the full node {percent(after)} in place of {percent(before)})."
     )
 
 
@@ -82,12 +83,16 @@ def _moving(workloads: Sequence[WorkloadAudit]) -> str:
     worst = min(moving, key=lambda workload: workload.inside_pod.change if workload.inside_pod else 0.0)
     change = worst.inside_pod
     both = sum("loses" in workload.effects for workload in moving)
-    among = f" ({both} of which also lose)" if both else ""
+    among = f" ({_also_lose(both)})" if both else ""
     up_to = "up to " if worst.possibilities > 1 else ""
     detail = ""
     if change:
-        detail = f"; most in {worst.title}, where {change.container} loses {up_to}{-change.change:.0%} of its part"
+        detail = f"; most in {worst.title}, where {change.container} loses {up_to}{percent(-change.change)} of its part"
     return f"In {counted(len(moving), 'workload')}{among} CPU moves between the containers of a pod{detail}."
+
+
+def _also_lose(count: int) -> str:
+    return f"{count} of which also {'loses' if count == 1 else 'lose'}"
 
 
 def _open(workloads: Sequence[WorkloadAudit], coverage: Coverage) -> str:
@@ -96,7 +101,11 @@ def _open(workloads: Sequence[WorkloadAudit], coverage: Coverage) -> str:
     parts = []
     if open_:
         count = counted(len(open_), "workload")
-        parts.append(f"For {count} it cannot be said, because what their nodes run is not known{_at_worst(open_)}.")
+        losing = sum("loses" in workload.effects for workload in open_)
+        which = (
+            f"{count}, {_also_lose(losing)}, it cannot be said of every pod" if losing else f"{count} it cannot be said"
+        )
+        parts.append(f"For {which}, because what their nodes run is not known{_at_worst(open_)}.")
     if unread:
         parts.append(f"For {counted(unread, 'workload')} it cannot be said, because their nodes were not read.")
     if not coverage.complete and not workloads:
@@ -108,7 +117,7 @@ def _at_worst(workloads: Sequence[WorkloadAudit]) -> str:
     """How bad an open question may turn out."""
     losses = [(each.against_system.change, each.title) for each in workloads if each.against_system]
     loss, title = min(losses, default=(0.0, ""))
-    return f"; at worst {title} loses {-loss:.0%} against system processes" if round(loss * 100) < 0 else ""
+    return f"; at worst {title} loses {percent(-loss)} against system processes" if round(loss * 100) < 0 else ""
 
 
 def _calm(workloads: Sequence[WorkloadAudit], effects: Counter[Effect], thresholds: Thresholds, *, asked: bool) -> str:

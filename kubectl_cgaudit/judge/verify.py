@@ -1,6 +1,6 @@
 """Predicted against measured: every cgroup of the nodes whose kubelets answered."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -38,35 +38,79 @@ class Verification(Struct, frozen=True, rename="camel"):
     """Predicted cgroups that the kubelet did not show: ended since, or not created yet. system.slice, which
     kubelets do not show unless they are told to, is not counted."""
     differences: tuple[Difference, ...]
+    contradicted: dict[str, str]
+    """Nodes on another cgroup version than is predicted, which their kubelets say: no number of theirs is compared."""
+    few_containers: dict[str, tuple[int, int]]
+    """Nodes that showed fewer than half of their running containers: how many, and of how many. That these agree says
+    little of the others, and their formula is the runtime's alone."""
     not_compared: dict[str, tuple[str, ...]]
     """Nodes that could not be compared, and why."""
+
+
+class _OfNode(Struct):
+    """The counts and differences of one node, while its cgroups go by."""
+
+    compared: int = 0
+    unmeasured: int = 0
+    running: int = 0
+    """Containers, without those of a pod in resize."""
+    shown: int = 0
+    """Of these."""
+    differences: list[Difference] = []
 
 
 def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
     """Compare all nodes. Raises UsageError when the states file does not fit one of them."""
     placed = placed_pods(cluster)
-    nodes, compared, unmeasured = [], 0, 0
-    differences: list[Difference] = []
+    found: dict[str, _OfNode] = {}
+    contradicted: dict[str, str] = {}
     for node in cluster.nodes:
         answers = (cluster.kubelets or {}).get(node.name)
         if node.kind != "linux" or answers is None or not measured.usable(answers):
             continue
-        nodes.append(node.name)
         here = placed.get(node.name, ())
-        resizing = {(pod.namespace, pod.name) for pod, _ in here if pod.resizing}
-        for same in _predicted(node, here, cluster, rules):
-            found = None if (same[0].namespace, same[0].pod) in resizing else _shown(answers, same[0])
-            if found is None:
-                unmeasured += same[0].path is not None and same[0].level != "root"
-                continue
-            compared += 1
-            difference = _difference(node.name, same, found, answers.cgroup_version)
-            if difference:
-                differences.append(difference)
-    return Verification(tuple(nodes), compared, unmeasured, tuple(differences), _not_compared(cluster, nodes))
+        predicted = list(_predicted(node, here, cluster, rules))
+        versions = {cgroup.version for same in predicted for cgroup in same}
+        if answers.cgroup_version and answers.cgroup_version not in versions:
+            contradicted[node.name] = f"cgroup {versions.pop()} is predicted, its kubelet says {answers.cgroup_version}"
+        else:
+            found[node.name] = _compare(node.name, here, predicted, answers)
+    return Verification(
+        nodes=tuple(found),
+        compared=sum(each.compared for each in found.values()),
+        unmeasured=sum(each.unmeasured for each in found.values()),
+        differences=tuple(difference for each in found.values() for difference in each.differences),
+        contradicted=contradicted,
+        few_containers={
+            name: (each.shown, each.running) for name, each in found.items() if each.shown * 2 < each.running
+        },
+        not_compared=_not_compared(cluster, {*found, *contradicted}),
+    )
 
 
-def _not_compared(cluster: Cluster, compared: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _compare(
+    node: str, placed: Sequence[PlacedPod], predicted: Sequence[tuple[Cgroup, ...]], answers: KubeletAnswers
+) -> _OfNode:
+    resizing = {(pod.namespace, pod.name) for pod, _ in placed if pod.resizing}
+    found = _OfNode()
+    for same in predicted:
+        first = same[0]
+        in_resize = (first.namespace, first.pod) in resizing
+        shown = None if in_resize else _shown(answers, first)
+        if first.level == "container" and first.path is not None and not in_resize:
+            found.running += 1
+            found.shown += shown is not None
+        if shown is None:
+            found.unmeasured += first.path is not None and first.level != "root"
+            continue
+        found.compared += 1
+        difference = _difference(node, same, shown, answers.cgroup_version)
+        if difference:
+            found.differences.append(difference)
+    return found
+
+
+def _not_compared(cluster: Cluster, compared: Container[str]) -> dict[str, tuple[str, ...]]:
     answers = cluster.kubelets or {}
     reasons = {node.name: answers[node.name].problems if node.name in answers else () for node in cluster.nodes}
     apart = {node.name: (f"it is a {node.kind} node",) for node in cluster.nodes if node.kind != "linux"}

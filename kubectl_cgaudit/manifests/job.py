@@ -1,7 +1,7 @@
 """The CronJob: the audit as on a laptop, in a pod that can do nothing else."""
 
 from kubectl_cgaudit.manifests.parts import NAME, Object, labels, metadata
-from kubectl_cgaudit.manifests.settings import Settings
+from kubectl_cgaudit.manifests.settings import REQUEST_MIB, Settings
 
 REPORTS = "/reports"
 STATES = "/etc/cgaudit"
@@ -83,7 +83,7 @@ def _container(settings: Settings) -> Object:
         # With its time in the metrics a job that no longer runs is noticed.
         "env": [{"name": "HOME", "value": _SCRATCH}, {"name": "SOURCE_DATE_EPOCH", "value": "now"}],
         # No CPU limit: it would only make the run longer. The request is its weight, and enough for a small cluster.
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": settings.memory}},
+        "resources": {"requests": {"cpu": "100m", "memory": f"{REQUEST_MIB}Mi"}, "limits": {"memory": settings.memory}},
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.errors import UsageError
+from kubectl_cgaudit.manifests.schedule import is_schedule
 
 IMAGE = f"kubectl-cgaudit:{__version__}"
 NAMESPACE = "cgaudit"
@@ -16,9 +17,9 @@ MEMORY = "512Mi"
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 _SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,510}", re.ASCII)
-_MEMORY = re.compile(r"[1-9][0-9]{0,5}[MG]i", re.ASCII)
-_CRON = re.compile(r"[0-9A-Za-z*?/,-]+( +[0-9A-Za-z*?/,-]+){4}", re.ASCII)
-_MACROS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+REQUEST_MIB = 128
+_MEMORY = re.compile(r"([1-9][0-9]{0,5})([MG])i", re.ASCII)
+_MIB = {"M": 1, "G": 1024}
 
 
 class Settings(Struct, frozen=True):
@@ -37,7 +38,7 @@ class Settings(Struct, frozen=True):
     """Read ReplicaSets, Jobs, RuntimeClasses and events too."""
     sink: str = SINKS[0]
     memory: str = MEMORY
-    """The limit: a cluster of 9000 pods takes 315 MiB, one of 30000 pods 912 MiB."""
+    """The limit: a cluster of 10,000 pods takes 100 MiB, one of 150,000 pods 283 MiB (docs/benchmarks.md)."""
     states: str | None = None
     """The ConfigMap that has the states file under the key states.yaml."""
     formats: tuple[str, ...] = ()
@@ -56,12 +57,15 @@ def check(settings: Settings) -> Settings:
         )
     if not _IMAGE.fullmatch(settings.image):
         raise UsageError(f"--image: {settings.image!r} is no image; write [REGISTRY/]NAME[:TAG][@DIGEST]")
-    if not _CRON.fullmatch(settings.schedule) and settings.schedule not in _MACROS:
+    if not is_schedule(settings.schedule):
         raise UsageError(f"--schedule: {settings.schedule!r} is no schedule; write five fields such as '{SCHEDULE}'")
     if settings.sink not in SINKS:
         raise UsageError(f"--sink: {settings.sink!r} is not {' or '.join(SINKS)}{_why_not(settings.sink)}")
-    if not _MEMORY.fullmatch(settings.memory):
+    memory = _MEMORY.fullmatch(settings.memory)
+    if not memory:
         raise UsageError(f"--memory: {settings.memory!r} is no amount such as {MEMORY} or 2Gi")
+    if int(memory[1]) * _MIB[memory[2]] < REQUEST_MIB:
+        raise UsageError(f"--memory: {settings.memory} is less than the job requests; write {REQUEST_MIB}Mi or more")
     if settings.states is not None and not (_SUBDOMAIN.fullmatch(settings.states) and len(settings.states) <= 253):
         raise UsageError(f"--states-configmap: {settings.states!r} is no name of a ConfigMap")
     return settings

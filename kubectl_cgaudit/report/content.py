@@ -60,14 +60,6 @@ WHAT_IS_KNOWN = {
     "system_slice": "system.slice",
     "root": "what else wants CPU at the root",
 }
-THRESHOLDS: dict[str, tuple[str, Callable[[float], str]]] = {
-    "system-loss": ("a workload loses from this much less CPU against system.slice on", percent),
-    "system-gain": ("a workload gains from this much more CPU against system.slice on", percent),
-    "pod-move": ("CPU moves inside a pod once a container loses this much of its part of it", percent),
-    "outweighed": ("pods outweigh system.slice from this ratio on", number),
-    "outweighed-reserve": ("the same, where an enforced reserve lowers system.slice below its default", number),
-    "divisible": ("a smaller weight cannot be divided among child cgroups", number),
-}
 METHOD = (
     "A weight competes only with its siblings in the cgroup tree. When everything wants CPU at once, a cgroup's fraction of "
     "the node's CPU is the product, from the root down, of its weight over the sum of its siblings' weights (shares on "
@@ -134,7 +126,7 @@ def facts(audit: Audit) -> list[tuple[str, str]]:
         ("Migration", f"now -> {audit.scenario.to}: {audit.scenario.description}"),
         ("Nodes audited", f"{coverage.nodes_audited} of {coverage.nodes_read} read"),
         ("Pods audited", f"{coverage.pods_audited} of {coverage.pods_read} read ({apart})"),
-        ("Workloads", effect_counts(verdict.workloads) or "none"),
+        ("Workloads, each by its strongest effect", effect_counts(verdict.workloads) or "none"),
         ("Findings", _findings(audit)),
         ("Coverage", f"INCOMPLETE: {counted(len(coverage.gaps), 'gap')}" if not coverage.complete else "complete"),
         ("Read from", coverage.source + (f", only {coverage.filter}" if coverage.filter else "")),
@@ -355,15 +347,6 @@ def subject(finding: Finding) -> str:
     kind = f" ({finding.subject.workload_kind})" if finding.subject.workload_kind else ""
     name = "" if finding.seen.startswith(finding.subject.title) else f"{finding.subject.title}{kind}"
     return ", ".join(part for part in (name, finding.when) if part)
-
-
-def thresholds(audit: Audit) -> list[tuple[str, str, str]]:
-    """Name, value and meaning of each threshold."""
-    rows = []
-    for name, value in audit.scenario.thresholds.items():
-        meaning, write = THRESHOLDS.get(name, ("", number))
-        rows.append((name, write(value), meaning))
-    return rows
 
 
 def coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:

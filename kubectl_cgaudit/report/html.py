@@ -7,7 +7,7 @@ from itertools import islice
 from jinja2 import Environment
 
 from kubectl_cgaudit.judge.audit import CONFIDENCES, EFFECTS, Audit, Change, Effect, NodeMoment, WorkloadAudit
-from kubectl_cgaudit.report import apart, appendix, closer, content, links, page, words
+from kubectl_cgaudit.report import apart, appendix, closer, content, links, page, thresholds, words
 from kubectl_cgaudit.report.cuts import IN_FULL, Limits, first, fit
 from kubectl_cgaudit.report.groups import grouped
 from kubectl_cgaudit.report.inside import Inside, moving
@@ -81,6 +81,7 @@ def _environment() -> Environment:
         js_hash=page.digest("report.js"),
         apart=apart.parts,
         content=content,
+        thresholds=thresholds.rows,
         words=words,
         terms=TERMS,
         tiles=_TILES,

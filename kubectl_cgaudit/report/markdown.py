@@ -6,7 +6,7 @@ A ticket takes no more than `MOST` characters, so a large cluster's report is cu
 from collections.abc import Sequence
 
 from kubectl_cgaudit.judge.audit import CONFIDENCES, Audit, Finding, WorkloadAudit
-from kubectl_cgaudit.report import apart, content
+from kubectl_cgaudit.report import apart, content, thresholds
 from kubectl_cgaudit.report.appendix import Row
 from kubectl_cgaudit.report.appendix import rows as appendix_rows
 from kubectl_cgaudit.report.cuts import IN_FULL, Limits, first, fit
@@ -91,7 +91,7 @@ def _sureness(page: Page, audit: Audit, sureness: Sequence[tuple[str, tuple[int,
     headers = ("Number of nodes where it is", *CONFIDENCES)
     table = page.table(headers, [(what, *map(str, amounts)) for what, amounts in sureness])
     open_ = audit.verdict.workloads.get("unknown", 0)
-    lead = f"**For {counted(open_, 'workload')} the effect cannot be said.**"
+    lead = f"**For {counted(open_, 'workload')} it cannot be said whether they lose.**"
     return paragraphs([f"{lead} That {content.UNKNOWN_NOTE}" if open_ else "", table, TERMS["how sure"]])
 
 
@@ -149,11 +149,11 @@ def _method() -> str:
 
 def _assumptions(page: Page, audit: Audit) -> str:
     assumed, more = first(audit.scenario.assumptions, page.limits.listed)
-    thresholds, others = first(content.thresholds(audit), page.limits.listed)
+    shown, others = first(thresholds.rows(audit), page.limits.listed)
     return paragraphs(
         [
             bullets(map(page.sentence, assumed)),
-            page.table(("Threshold", "Value", "Meaning"), thresholds),
+            page.table(("Threshold", "Value", "Meaning"), shown),
             left_out(
                 counted(more, "more assumption") if more else "", counted(others, "more threshold") if others else ""
             ),

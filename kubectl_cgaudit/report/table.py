@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 
 from kubectl_cgaudit.judge.audit import EFFECTS, Audit, Coverage, Finding
-from kubectl_cgaudit.report import apart, table_nodes, table_workloads
+from kubectl_cgaudit.report import apart, table_nodes, table_workloads, thresholds
 from kubectl_cgaudit.report.colour import paint
 from kubectl_cgaudit.report.pieces import Pieces, together, whole
 from kubectl_cgaudit.report.screen import PLAIN, Screen, wrap
-from kubectl_cgaudit.report.words import counted, named, number
+from kubectl_cgaudit.report.words import counted, named
 
 _WIDE = 160
 _NAMED = 4
@@ -84,10 +84,12 @@ class _Table:
         coverage = audit.coverage
         what = f"{counted(coverage.nodes_audited, 'node')}, {counted(coverage.pods_audited, 'pod')}, "
         what += counted(len(audit.workloads), "workload")
+        own = thresholds.own(audit)
         dated = f", {audit.generated_at}" if audit.generated_at else ""
         return [
             self.wrap(f"now -> {audit.scenario.to}: {audit.scenario.description}"),
             self.wrap(f"{what} from {coverage.source}{dated}"),
+            *self.prose(f"Thresholds: {own}." if own else ""),
             "",
             self.wrap(audit.verdict.sentence),
         ]
@@ -132,9 +134,9 @@ class _Table:
         return lines + [self.wrap(line, "", "  ") for line in _reading(coverage)]
 
     def assumptions(self, audit: Audit) -> list[str]:
-        thresholds = ", ".join(f"{name} {number(value)}" for name, value in audit.scenario.thresholds.items())
+        limits = ", ".join(f"{name} {value}" for name, value, _ in thresholds.rows(audit))
         effects = f"Effects, strongest first: {', '.join(EFFECTS)}."
-        lines = [*audit.scenario.assumptions, f"Thresholds: {thresholds}.", effects]
+        lines = [*audit.scenario.assumptions, f"Thresholds: {limits}.", effects]
         return [self.wrap(line, "", "  ") for line in lines]
 
 

@@ -6,12 +6,14 @@ import msgspec
 
 from kubectl_cgaudit.judge.verify import Difference, Verification
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, grid, wrap
-from kubectl_cgaudit.report.words import counted
+from kubectl_cgaudit.report.words import counted, named
 
 _HEADS = tuple(Column(title) for title in ("NODE", "LEVEL", "CGROUP OF", "PREDICTED", "MEASURED"))
+_NAMED = 5
 _MEANING = (
     "A container that differs was created before its runtime was upgraded, or its node runs another runtime than was said: "
-    "restart it, or correct --states. A pod or slice that differs was written by a kubelet with other settings."
+    "restart it, or correct --states. A pod or slice that differs was written by a kubelet with other settings. "
+    "Numbers are cpu.weight on cgroup v2, cpu.shares on v1."
 )
 
 
@@ -30,17 +32,28 @@ def as_text(result: Verification, screen: Screen = PLAIN) -> str:
 
 
 def _said(result: Verification) -> Iterator[str]:
+    few = result.few_containers
     if not result.nodes:
         yield "Nothing could be compared."
     else:
         what = f"{counted(result.compared, 'cgroup')} of {counted(len(result.nodes), 'node')}"
-        count = len(result.differences)
-        yield f"{what} compared with their kubelets: {counted(count, 'difference') if count else 'no difference'}."
+        differ = counted(len(result.differences), "difference") if result.differences else "no difference"
+        yield f"{what} compared with their kubelets: {differ}{' in these' if few else ''}."
         if result.unmeasured:
-            shown = "was" if result.unmeasured == 1 else "were"
-            yield f"{counted(result.unmeasured, 'predicted cgroup')} {shown} not shown: ended since, or not created yet."
+            were = "was" if result.unmeasured == 1 else "were"
+            why = "" if few else ": ended since, or not created yet"
+            yield f"{counted(result.unmeasured, 'predicted cgroup')} {were} not shown{why}."
         yield "Kubelets do not show system.slice unless they are told to: its weight is not verified."
-    yield from (f"Not compared: {node}: {'; '.join(why)}." for node, why in result.not_compared.items())
+    for node, why in result.contradicted.items():
+        yield f"{node}: {why}. Nothing else of it is compared; correct --states."
+    if few:
+        shown, running = (sum(each) for each in zip(*few.values(), strict=True))
+        kubelets = "its kubelet" if len(few) == 1 else "their kubelets"
+        yield (
+            f"{named(few, _NAMED)}: {kubelets} showed {shown} of {counted(running, 'running container')}. The others are "
+            "not verified: ask again, and see whether /metrics/cadvisor has their rows."
+        )
+    yield from (f"Not compared: {node}: {'; '.join(reasons)}." for node, reasons in result.not_compared.items())
 
 
 def _row(difference: Difference) -> list[str]:
