@@ -213,6 +213,15 @@ def test_wide_has_a_title_over_every_column() -> None:
         assert row[title.index(name) :].startswith(value)
 
 
+def test_wide_names_the_pod_of_each_number_where_they_differ() -> None:
+    text = table.render_wide(RECORDED)
+    (cart,) = [line for line in text.splitlines() if line.startswith("shop/cart ")]
+    assert "0.00507 -> 0.00507 (cart-8bfb4e1aa-af02c on worker-a) " in cart
+    assert " 0.02% -> 0.2% (cart-8bfb4e1aa-bf28a on worker-c) " in cart
+    (checkout,) = [line for line in text.splitlines() if line.startswith("shop/checkout ")]
+    assert " (checkout-d5491e7e7-37202 on worker-c)  27% -> 20%  " in checkout
+
+
 def test_unpredicted_pods_are_marked() -> None:
     result = audited(cluster(node(), pod("p", container("c", "1"), on="gone")))
     (line,) = rows(table.render(result), "default/p")

@@ -46,6 +46,13 @@ def _cpu_of_node(workload: WorkloadAudit) -> str:
     return arrow(percent(share.before), percent(share.after)) if share else "?"
 
 
+def _cpu_of_named(workload: WorkloadAudit) -> str:
+    """The same, and of which pod, where that is not the one of WORST POD."""
+    share, worst = workload.share, workload.against_system
+    said = _cpu_of_node(workload)
+    return f"{said} ({share.pod} on {share.node})" if share and (not worst or share.pod != worst.pod) else said
+
+
 def _worst_pod(workload: WorkloadAudit) -> str:
     change = workload.against_system
     return f"{number(change.before)} -> {number(change.after)} ({change.pod} on {change.node})" if change else "?"
@@ -92,7 +99,7 @@ _WIDE = (
     _Part(Column("SURE", painted=True), lambda workload: workload.confidence),
     _Part(Column("AGAINST SYSTEM"), against_system),
     _Part(Column("WORST POD"), _worst_pod),
-    _Part(Column("CPU OF NODE"), _cpu_of_node),
+    _Part(Column("CPU OF NODE"), _cpu_of_named),
     _Part(Column("INSIDE POD"), _inside),
     _Part(Column("NOMINAL WEIGHT"), _nominals),
 )
