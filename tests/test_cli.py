@@ -511,7 +511,7 @@ def test_nodes_groups_equal_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[
     states.write_text("- {cgroup: v2, runtimes: {default: runc 1.3.6}}\n")
     assert run(["nodes", "-f", str(path), "--states", str(states)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2
+    assert lines[2:] == ["", "Of like nodes three are named: -o json names all."]
     assert lines[1].startswith("n0, n1, n2 and 6 more  v2 (assumed)  default  runc 1.3.6 (quadratic) (assumed)")
 
 

@@ -148,7 +148,8 @@ def test_two_snapshots_on_the_command_line(tmp_path: Path, capsys: pytest.Captur
     text = " ".join(capsys.readouterr().out.split())
     assert "before: before.json.gz (snapshot of nodes.json, pods.json," in text
     assert "worker-c came-true pods : system 3.7 : 1 -> 1.45 : 1" in text
-    assert "shop/checkout came-true 1/3 app we…on worker-c shares 1024 -> weight 39" in text
+    assert "shop/checkout deploy: came-true, 1/3 pods " in text
+    assert " app weight on worker-c shares 1024 -> weight 39 " in text
     assert "worker-b unknown runtime default now quadratic, in doubt" in text
     assert run(["diff", *flags]) == 4
     text = " ".join(capsys.readouterr().out.split())
@@ -224,7 +225,9 @@ def test_what_nobody_predicted_is_named_and_exits_with_4(tmp_path: Path, capsys:
     (tmp_path / "b.json").write_text(render_json(audited(cluster(N1, A), V1, "runtime")))
     (tmp_path / "a.json").write_text(render_json(now_of(cluster(N1, A), V2_LINEAR)))
     assert run(["diff", str(tmp_path / "b.json"), str(tmp_path / "a.json"), "--exit-code"]) == 4
-    assert "default/a unpredicted 1/1 app weight shares 1024 -> weight 39" in " ".join(capsys.readouterr().out.split())
+    assert "default/a pod: unpredicted, 1/1 pods app weight shares 1024 -> weight 39" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 @pytest.mark.parametrize("rules", ["", "- {cgroup: v2}", "- {runtimes: {default: runc 1.3.6}}"])

@@ -124,13 +124,28 @@ def test_what_is_cut_is_said() -> None:
     long = renamed(RECORDED, lambda name: name + "-with-a-name-that-goes-on-and-on")
     text = table.render(long)
     assert "3 workloads unchanged, cells cut at …: -o wide shows all.\n" in text
-    assert "Names are cut at …: see -o wide\n" in text
     assert "cut at" not in table.render(RECORDED)
-    assert "shop-with…t-goes-on-and-on     2  loses, moves  -61%..0%   payments-with-a… -15%" in text.splitlines()
+    lines = text.splitlines()
+    name = "shop-with-a-name-that-goes-on-and-on/payments-with-a-name-that-goes-on-and-on"
+    place = lines.index(name)
+    assert lines[place + 1] == "deployment-with-a-name-that-goes-on-and-on"
+    assert lines[place + 2].endswith("   2  loses, moves  -61%..0%   payments-with-a… -15%")
+    worker = lines.index("worker-c-with-a-name-that-goes-on-and-on")
+    assert lines[worker + 1] == " " * 28 + "v1 -> v2  3.7 : 1 -> 1.45 : 1  79% -> 59%    assumed"
     assert (
         "platform-with-a-name-that-goes-on-and-on/node-exporter-with-a-name-that-goes-on-and-on"
         in table.render_wide(long)
     )
+
+
+def test_a_name_above_its_row_ends_somewhere() -> None:
+    heads = [Column("NAME", middle, 4, whole=True), Column("B")]
+    assert list(grid(heads, [["n" * 500, "b" * 70], ["short", "c"]], Screen(80))) == [
+        "NAME      B",
+        "\n".join([*["n" * 80] * 4, "n" * 79 + "…"]),
+        f"          {'b' * 70}",
+        "short     c",
+    ]
 
 
 @given(HOSTILE, st.sampled_from((80, 97, 120, 200)), st.booleans())
@@ -219,7 +234,8 @@ def test_wide_names_the_pod_of_each_number_where_they_differ() -> None:
     assert "0.00507 -> 0.00507 (cart-8bfb4e1aa-af02c on worker-a) " in cart
     assert " 0.02% -> 0.2% (cart-8bfb4e1aa-bf28a on worker-c) " in cart
     (checkout,) = [line for line in text.splitlines() if line.startswith("shop/checkout ")]
-    assert " (checkout-d5491e7e7-37202 on worker-c)  27% -> 20%  " in checkout
+    assert "1.29 -> 0.492 (checkout-d5491e7e7-22276 on worker-c)" in checkout
+    assert " 27% -> 20%  " in checkout
 
 
 def test_unpredicted_pods_are_marked() -> None:

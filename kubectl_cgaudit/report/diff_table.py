@@ -28,8 +28,8 @@ def render(diff: Diff, screen: Screen = PLAIN) -> str:
     parts = [
         "\n".join(head),
         said(diff.summary.sentence),
-        _grid("NODE", nodes, screen),
-        _grid("WORKLOAD", workloads, screen),
+        _nodes(nodes, screen),
+        _workloads(workloads, screen),
         _lone(diff, screen),
         "\n".join(said(f"{each}.", "  ") for each in _because([*nodes, *workloads])),
         "\n".join(said(note, "  ") for note in _notes(diff)),
@@ -38,20 +38,30 @@ def render(diff: Diff, screen: Screen = PLAIN) -> str:
     return screen.finished("\n\n".join(part for part in parts if part) + "\n")
 
 
-def _grid(title: str, rows: Sequence[Row], screen: Screen) -> str:
-    heads = [Column(title, middle, 12), Column("OUTCOME", painted=True)]
-    with_pods = any(row.of for row in rows)
-    heads += [Column("PODS", right=True)] if with_pods else []
+def _nodes(rows: Sequence[Row], screen: Screen) -> str:
+    heads = [Column("NODE", middle, 12, whole=True), Column("OUTCOME", painted=True)]
     heads += [Column("WHAT", middle, 10), Column("BEFORE -> NOW")]
-    cells = []
-    for row in rows[:_MOST]:
-        # Its kind is in every other format; here the room is for the name.
-        name = row.subject.rpartition(" ")[0] if row.of else row.subject
-        line = [name, row.outcome, *([content.pods(row)] if with_pods else []), row.what, content.change(row)]
-        cells.append([screen.shown(cell) for cell in line])
-    if not rows:
-        return ""
-    lines = grid(heads, cells, screen)
+    cells = [[row.subject, row.outcome, row.what, content.change(row)] for row in rows[:_MOST]]
+    lines = grid(heads, [[screen.shown(cell) for cell in line] for line in cells], screen)
+    return _with_rest(lines, rows) if rows else ""
+
+
+def _workloads(rows: Sequence[Row], screen: Screen) -> str:
+    """Under each workload and outcome its rows: beside the names there is no room to say what moved."""
+    heads = [Column("  WHAT", middle, 20), Column("BEFORE -> NOW")]
+    cells = [[screen.shown(f"  {row.what}"), screen.shown(content.change(row))] for row in rows[:_MOST]]
+    title, *moved = grid(heads, cells, screen)
+    lines, last = ["WORKLOAD: OUTCOME", title], ""
+    for row, line in zip(rows, moved, strict=False):
+        said = screen.shown(f"{row.subject}: {row.outcome}, {content.pods(row)} pods")
+        if said != last:
+            lines.append(paint(wrap(said, screen.width, "", "  "), colour=screen.colour))
+        lines.append(line)
+        last = said
+    return _with_rest(lines, rows) if rows else ""
+
+
+def _with_rest(lines: Sequence[str], rows: Sequence[Row]) -> str:
     left_out = [f"{counted(len(rows) - _MOST, 'more row')}"] if len(rows) > _MOST else []
     left_out += ["cells cut at …"] if any("…" in line for line in lines) else []
     where = "-o markdown and -o html show more, -o json all"

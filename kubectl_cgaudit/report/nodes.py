@@ -58,6 +58,8 @@ def as_text(nodes: Sequence[NodeAudit], *, evidence: bool, events_read: bool, sc
         groups.setdefault(_face(node), []).append(node)
     rows = [row for members in groups.values() for row in _rows(members, screen)]
     lines = grid(_COLUMNS, rows, screen, fit=False)
+    if any(len(members) > _NAMES for members in groups.values()):
+        lines += ["", wrapped("Of like nodes three are named: -o json names all.")]
     contradictions = [f"{node.name}: {words}" for node in nodes for words in node.contradictions]
     lines += _section("CONTRADICTIONS", [wrapped(text) for text in contradictions])
     silent = [f"{node.name}: {words}" for node in nodes for words in node.problems]
@@ -84,7 +86,7 @@ def _rows(members: Sequence[NodeAudit], screen: Screen) -> Iterable[tuple[str, .
     def said(known: Known) -> str:
         return cut(f"{screen.shown(known.value)} ({known.confidence})" if known.value else "unknown", _WIDEST)
 
-    names = cut(screen.shown(named((each.name for each in members), _NAMES)), _WIDEST)
+    names = screen.shown(named((each.name for each in members), _NAMES))
     kubelet = f"{screen.shown(node.kubelet_version)} {said(node.known['kubelet'])}"
     first = (names, said(node.known["cgroup"]))
     last = (kubelet, said(node.known["system_slice"]), node.confidence)

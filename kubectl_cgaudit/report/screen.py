@@ -17,6 +17,8 @@ _SECOND = "\ue000"
 # Wide since Unicode 16, which not every supported Python knows; and the letters of flags, wide where one stands alone.
 _WIDE_TOO = (("☰", "☷"), ("⚊", "⚏"), ("䷀", "䷿"), ("\U0001d300", "\U0001d376"), ("\U0001f1e6", "\U0001f1ff"))
 _GAP = 2
+# Namespace, name and kind of an object as long as an API server takes them.
+_LONGEST = 400
 
 
 class Screen(Struct, frozen=True):
@@ -46,13 +48,17 @@ PLAIN = Screen()
 
 
 class Column(Struct, frozen=True):
-    """A column of a grid. `cut` says how its cells give way, down to `least`; without it they do so last of all."""
+    """A column of a grid. `cut` says how its cells give way, down to `least`; without it they do so last of all.
+
+    whole: what is longer than the column stands above its row: a name that is cut is of no use to who wants to type it.
+    """
 
     title: str
     cut: Callable[[str, int], str] | None = None
     least: int = 0
     right: bool = False
     painted: bool = False
+    whole: bool = False
 
 
 def columns(text: str) -> int:
@@ -147,7 +153,14 @@ def lines(heads: Sequence[Column], rows: Iterable[Sequence[str]], screen: Screen
     if fit:
         widths = _fitted(heads, widths, screen.width - _GAP * (len(heads) - 1))
     yield _line(heads, titles, widths, screen, painted=False)
-    yield from (_line(heads, row, widths, screen, painted=True) for row in rows)
+    for row in rows:
+        beside = []
+        for head, cell, width in zip(heads, row, widths, strict=True):
+            above = head.whole and columns(cell) > width
+            if above:
+                yield wrap(cut(cell, _LONGEST), screen.width)
+            beside.append("" if above else cell)
+        yield _line(heads, beside, widths, screen, painted=True)
 
 
 def _fitted(heads: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:

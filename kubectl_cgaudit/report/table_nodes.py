@@ -31,7 +31,7 @@ def narrow(nodes: Sequence[NodeAudit], screen: Screen) -> list[str]:
     if hidden > 0:
         lines.append(f"and {counted(hidden, 'more group')} of nodes: see -o wide")
     elif any("…" in line for line in lines):
-        lines.append("Names are cut at …: see -o wide")
+        lines.append("Cells are cut at …: see -o wide")
     return lines
 
 
@@ -65,7 +65,7 @@ def _groups(nodes: Sequence[NodeAudit]) -> list[tuple[NodeAudit, list[str]]]:
 
 
 def _drawn(extra: Sequence[Column], rows: Sequence[Sequence[str]], screen: Screen, *, fit: bool) -> list[str]:
-    heads = [Column("NODE", middle, 12), Column("CGROUP"), Column("PODS : SYSTEM"), *extra, *_LAST]
+    heads = [Column("NODE", middle, 12, whole=True), Column("CGROUP"), Column("PODS : SYSTEM"), *extra, *_LAST]
     if not any(row[-1] for row in rows):
         heads, rows = heads[:-1], [row[:-1] for row in rows]
     return grid(heads, rows, screen, fit=fit)

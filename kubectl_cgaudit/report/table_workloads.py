@@ -82,7 +82,7 @@ def _nominals(workload: WorkloadAudit) -> str:
 
 
 _NARROW = (
-    _Part(Column("WORKLOAD", middle, 26), _title),
+    _Part(Column("WORKLOAD", middle, 26, whole=True), _title),
     _Part(Column("PODS", right=True), _pods),
     _Part(Column("EFFECT", painted=True), _effect),
     _Part(Column("SURE", painted=True), lambda workload: workload.confidence, _MEDIUM),
