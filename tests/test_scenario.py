@@ -1,13 +1,17 @@
 """`--to`: what it means, and what a node is after it."""
 
+import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from kubectl_cgaudit.collect import metrics
+from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.judge import scenario
-from tests.support import cluster, compared, container, node, pod
+from tests.support import audited, cluster, compared, container, node, pod
 
 
 def then(to: str, rules: str, handler: str | None = None) -> Setup:
@@ -59,12 +63,84 @@ def test_of_an_unknown_runtime_the_handlers_name_decides() -> None:
 
 
 @pytest.mark.parametrize(
+    ("to", "expected"),
+    [
+        ("runc=1.3.6", [("", "runc 1.3.6 (quadratic)")]),
+        ("crun=1.28", [("unnamed runtime is crun", "crun 1.28 (quadratic)"), ("unnamed runtime is runc", "linear")]),
+        (
+            "runc=1.3.6,crun=1.20",
+            [("unnamed runtime is crun", "crun 1.20 (linear)"), ("unnamed runtime is runc", "runc 1.3.6 (quadratic)")],
+        ),
+        (
+            "youki=0.5.7,crun=1.20",
+            [
+                ("unnamed runtime is crun", "crun 1.20 (linear)"),
+                ("unnamed runtime is runc", "linear"),
+                ("unnamed runtime is youki", "youki 0.5.7 (quadratic)"),
+            ],
+        ),
+        ("v2+runtime", [("", "quadratic")]),
+    ],
+)
+def test_targets_leave_open_what_a_handler_runs_that_does_not_say_it(to: str, expected: list[tuple[str, str]]) -> None:
+    objects = cluster(node(), pod("p", container("c", "1")))
+    (comparison,) = compared(objects, "- {cgroup: v2, runtimes: {default: linear}}", to)
+    assert [(case.when, str(case.then.runtime("default"))) for case in comparison.cases] == expected
+
+
+def test_a_target_beside_another_hides_no_container_that_does_not_start() -> None:
+    objects = cluster(node(kubelet="v1.32.5"), pod("p", container("c", "77m", "77m"), qos="Guaranteed"))
+    for to in ("runc=1.3.6", "runc=1.3.6,crun=1.28"):
+        result = audited(objects, "- {cgroup: v1, driver: systemd}", to)
+        assert [(each.rule, each.severity) for each in result.findings[:1]] == [("CGA301", "critical")]
+        assert result.workloads[0].effects == ("unknown",)
+        assert result.coverage.unmatched == ()
+
+
+@pytest.mark.parametrize(("handler", "said"), [("runsc", "runsc (linear)"), ("kata-qemu", "kata (none)")])
+@pytest.mark.parametrize("to", ["runtime", "runc=1.3.6"])
+def test_a_handler_named_after_a_runtime_with_one_formula_is_not_upgraded(handler: str, said: str, to: str) -> None:
+    objects = cluster(node(), pod("p", container("c", "1"), container("d", "50m"), runtimeClassName=handler))
+    (comparison,) = compared(objects, "- {cgroup: v2}", to)
+    assert {str(case.then.runtime(handler)) for case in comparison.cases} == {said}
+    result = audited(objects, "- {cgroup: v2}", to)
+    assert [each.rule for each in result.findings if each.rule == "CGA204"] == []
+    assert result.workloads[0].confidence == "unknown"
+
+
+@pytest.mark.parametrize(
     ("now", "after"),
     [("", (100, 100)), ("system_slice: 512, ", (20, 100)), ("system_slice: 1024, ", (100, 100))],
 )
 def test_on_the_way_to_v2_a_set_value_follows_the_kubelets_formula(now: str, after: tuple[int, int]) -> None:
     setup = then("v2", f"- {{cgroup: v1, {now}root: {{docker: 1024}}, runtimes: {{default: linear}}}}")
     assert (setup.system_slice, dict(setup.root)["docker"]) == after
+
+
+@pytest.mark.parametrize(("cpu", "weight"), [("990m", 39), ("1", 39), ("1010m", 40)])
+def test_an_enforced_reserve_of_one_cpu_is_no_default(cpu: str, weight: int) -> None:
+    said = {
+        "cgroupDriver": "systemd",
+        "enforceNodeAllocatable": ["pods", "system-reserved"],
+        "systemReservedCgroup": "/system.slice",
+        "systemReserved": {"cpu": cpu},
+    }
+    config = metrics.config(json.dumps({"kubeletconfig": said}).encode())
+    answers = KubeletAnswers("n1", "v1", False, {"/kubepods.slice": 4096}, config, ())
+    objects = replace(cluster(node(), pod("p", container("c", "1"))), kubelets={"n1": answers})
+    (comparison,) = compared(objects, "- {runtimes: {default: linear}}", "v2")
+    assert comparison.state.basis_of("system_slice").confidence == "certain"
+    assert [case.then.system_slice for case in comparison.cases] == [weight]
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_the_order_of_rules_does_not_change_the_unit(tmp_path: Path, turn: int) -> None:
+    target = tmp_path / "after.yaml"
+    target.write_text(
+        "".join(["- {system_slice: 39, root: {docker: 50}}\n", "- {match: {name: n*}, cgroup: v2}\n"][::turn])
+    )
+    setup = then(str(target), V1_OLD)
+    assert (setup.cgroup, setup.system_slice, setup.root) == ("v2", 39, (("docker", 50),))
 
 
 def test_a_target_file_says_only_what_changes(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What is said of workloads: effects, and that an open question is never a pass."""
 
+from pathlib import Path
+
 import pytest
 
 from kubectl_cgaudit.judge.audit import Audit
@@ -47,6 +49,31 @@ def test_an_open_question_is_unknown_unless_it_cannot_matter(
     pod_: dict[str, object], rules: str, to: str, expected: tuple[str, ...]
 ) -> None:
     assert effects(audited(cluster(node(), pod_), rules, to)) == expected
+
+
+def test_a_rollback_to_v1_stops_pods_where_the_kubelet_refuses_v1(tmp_path: Path) -> None:
+    target = tmp_path / "back.yaml"
+    target.write_text("- {cgroup: v1}\n")
+    result = audited(
+        cluster(node(kubelet="v1.36.2"), ONE), "- {cgroup: v2, runtimes: {default: runc 1.3.6}}", str(target)
+    )
+    assert effects(result)[0] == "stops"
+    assert result.verdict.workloads["gains"] == 0
+
+
+@pytest.mark.parametrize(("slice_", "threshold", "found"), [(90, "10%", True), (91, "10%", False), (80, "20%", True)])
+def test_a_change_that_reads_as_the_threshold_reaches_it(
+    tmp_path: Path, slice_: int, threshold: str, found: bool
+) -> None:
+    target = tmp_path / "to.yaml"
+    target.write_text("- {system_slice: 100}\n")
+    rules = f"- {{cgroup: v2, system_slice: {slice_}, runtimes: {{default: runc 1.3.6}}}}"
+    objects = cluster(node(cpu="4600m"), pod("p", container("c", "1")))
+    result = audited(objects, rules, str(target), f"system-loss={threshold}")
+    (workload,) = result.workloads
+    assert workload.against_system is not None
+    assert workload.against_system.change == round(slice_ / 100 - 1, 9)
+    assert ("loses" in workload.effects, "CGA201" in {each.rule for each in result.findings}) == (found, found)
 
 
 def test_pods_on_nodes_that_were_not_read_are_unknown_and_a_gap() -> None:
@@ -229,6 +256,14 @@ def test_the_worst_loss_is_one_that_holds_in_every_case() -> None:
     assert result.verdict.sentence == (
         "For 1 workload it cannot be said, because what their nodes run is not known; at worst default/b loses 61% against "
         "system processes."
+    )
+
+
+def test_a_pod_that_was_not_read_hides_no_worst_case_of_the_others() -> None:
+    twins = [pod(f"d-{on}", container("c", "1"), on=on, owner=("DaemonSet", "d")) for on in ("n1", "gone")]
+    assert audited(cluster(node("n1"), *twins), "", "v2").verdict.sentence == (
+        "For 1 workload it cannot be said, because nodes of theirs were not read; at worst default/d loses 61% against system "
+        "processes. The audit is incomplete: what could not be read is listed under coverage."
     )
 
 

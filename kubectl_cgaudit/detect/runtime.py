@@ -42,9 +42,11 @@ def bare(formula: Formula) -> Runtime:
 
 
 def of_handler(handler: str, formula: Formula) -> Runtime:
-    """The runtime of a handler of which the formula is known, and the name as far as the handler's own name tells it."""
+    """The runtime of a handler, of this formula where its name does not speak of one that has only one."""
     name = named_by(handler)
-    if name not in FIRST_QUADRATIC:
+    if name in ALWAYS:
+        return parse(name)
+    if name is None:
         return bare(formula)
     return Runtime(name, None, formula, _rounds(name, quadratic=formula == "quadratic"))
 

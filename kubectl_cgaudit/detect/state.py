@@ -101,6 +101,8 @@ class Setup(Struct, frozen=True):
     cfs_quota: bool = True
     period_us: int = PERIOD_US
     leftovers: tuple[Leftover, ...] = ()
+    enforced: tuple[str, ...] = ()
+    """The top-level cgroups whose value the kubelet writes: a reserve of 1 CPU looks like a default, and is none."""
 
     def runtime(self, handler: str) -> Runtime:
         """What a handler runs. Raises KeyError for one that the node's pods do not use."""
@@ -120,6 +122,11 @@ def unit_of(cgroup: CgroupVersion) -> Literal["shares", "weight"]:
     return "shares" if cgroup == "v1" else "weight"
 
 
+def _top_level(state: State) -> list[tuple[str, str]]:
+    """What evidence and rules call the top-level cgroups, and their names."""
+    return [("system_slice", SYSTEM_SLICE), *((f"root:{name}", name) for name, _ in state.root)]
+
+
 def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ...]:
     """Every way the open questions of a state can be answered, each with the words that tell it apart.
 
@@ -129,6 +136,7 @@ def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ..
     unknown = [handler for handler in used if state.runtime(handler) is None]
     versions: tuple[CgroupVersion, ...] = (state.cgroup,) if state.cgroup else ("v1", "v2")
     formulas: tuple[Formula | None, ...] = ("linear", "quadratic") if unknown else (None,)
+    enforced = tuple(name for about, name in _top_level(state) if state.basis_of(about).confidence == "certain")
     answers = []
     for version in versions:
         for formula in formulas:
@@ -150,6 +158,7 @@ def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ..
                 cfs_quota=state.cfs_quota,
                 period_us=state.period_us,
                 leftovers=state.leftovers if version == "v2" else (),
+                enforced=enforced,
             )
             answers.append((", ".join(words), setup))
     return tuple(answers)

@@ -57,7 +57,7 @@ def audit(
         tool_version=__version__,
         generated_at=generated_at,
         scenario=ScenarioRecord(
-            scenario.to, scenario.describe(), thresholds.by_name(), tuple(_assumptions(comparisons))
+            scenario.to, scenario.describe(), thresholds.by_name(), tuple(_assumptions(comparisons, scenario))
         ),
         verdict=conclude(workloads, findings, coverage, thresholds, sure_losses),
         coverage=coverage,
@@ -101,7 +101,7 @@ def _handlers(comparison: Comparison) -> set[str]:
     return {DEFAULT_HANDLER, *comparison.handlers, *(handler.name for handler in comparison.node.handlers)}
 
 
-def _assumptions(comparisons: tuple[Comparison, ...]) -> Iterator[str]:
+def _assumptions(comparisons: tuple[Comparison, ...], scenario: Scenario) -> Iterator[str]:
     """What the numbers rest on and nobody measured."""
     yield "Shares are CPU fractions when everything wants CPU at once; with idle siblings every cgroup gets more."
     if any(comparison.state.system_slice is None for comparison in comparisons):
@@ -110,6 +110,11 @@ def _assumptions(comparisons: tuple[Comparison, ...]) -> Iterator[str]:
         yield "Beside kubepods only system.slice wants CPU at the root, where the states file names no other cgroup."
     yield "CPU limits do not cap the shares: a container may be held below its share by its own limit."
     yield "Pause containers never want CPU; every other container of an active pod does."
+    if scenario.runtimes:
+        yield (
+            "A handler of which nobody says what it runs is taken to run runc; if --to names another runtime, that one is "
+            "predicted too."
+        )
     drivers = [comparison.state.basis_of("driver").source for comparison in comparisons]
     if any(source.startswith("default") for source in drivers):
         yield "The cgroup driver is systemd where the states file does not say otherwise."

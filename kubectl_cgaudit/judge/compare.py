@@ -9,7 +9,7 @@ from kubectl_cgaudit.detect.handlers import PlacedPod, placed_pods
 from kubectl_cgaudit.detect.settle import settle
 from kubectl_cgaudit.detect.state import Setup, State, setups
 from kubectl_cgaudit.detect.states import Rule
-from kubectl_cgaudit.judge.scenario import Scenario, after
+from kubectl_cgaudit.judge.scenario import Scenario, ways
 from kubectl_cgaudit.predict.shape import Shapes
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PodTree, predict
 from kubectl_cgaudit.same import Same
@@ -100,11 +100,9 @@ def _compare_node(
     cases = []
     for when, found in setups(state, handlers):
         now = same(found)
-        then = after(scenario, node, now, version_known=state.cgroup is not None)
-        then = same(then)
         before = predict(node, placed, now, shapes, outlines)
-        changed = then is not now
-        cases.append(
-            Case(when, now, then, before, predict(node, placed, then, shapes, outlines) if changed else before)
-        )
+        for further, will in ways(scenario, node, now, version_known=state.cgroup is not None):
+            then = same(will)
+            tree = before if then is now else predict(node, placed, then, shapes, outlines)
+            cases.append(Case(", ".join([when, *further] if when else further), now, then, before, tree))
     return Comparison(node, state, tuple(handlers), tuple(cases))

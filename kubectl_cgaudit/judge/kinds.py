@@ -15,7 +15,7 @@ from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.confidence import taken_for_granted
 from kubectl_cgaudit.judge.figures import Fixed, fixed
 from kubectl_cgaudit.judge.pods import inside, is_lost, stops
-from kubectl_cgaudit.judge.rounding import relative, rounded
+from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.rules import readers
 from kubectl_cgaudit.judge.rules.context import Context, Pairs, PodRule
 from kubectl_cgaudit.predict.shape import PodShape, setup_key
@@ -215,7 +215,7 @@ def _by_container(changes: _Changes) -> Iterator[tuple[int, int, Fixed, Fixed]]:
 
 def _moved(cases: Sequence[Case], changes: _Changes) -> Iterator[Moved]:
     for place, case, before, after in _by_container(changes):
-        change = rounded(relative(before.in_pod, after.in_pod))
+        change = relative(before.in_pod, after.in_pod)
         if change is not None and before.in_pod is not None and after.in_pod is not None:
             yield Moved(place, cases[case].when, before.in_pod, after.in_pod, change)
 

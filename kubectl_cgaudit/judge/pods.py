@@ -112,8 +112,9 @@ def stops(pod: Pod, used: str, case: Case, *, surely: bool) -> set[Effect]:
 
 def is_lost(case: Case) -> bool:
     """Whether the kubelet of after the move refuses to start, which that of now does not."""
-    now, then = case.now.kubelet_version, case.then.kubelet_version
-    return case.then.cgroup == "v1" and refuses_v1(then) and not refuses_v1(now)
+    now, then = case.now, case.then
+    refuses_now = now.cgroup == "v1" and refuses_v1(now.kubelet_version)
+    return then.cgroup == "v1" and refuses_v1(then.kubelet_version) and not refuses_now
 
 
 def effects(cases: Sequence[frozenset[Effect]]) -> tuple[Effect, ...]:

@@ -18,5 +18,5 @@ def rounded(value: float | None) -> float | None:
 
 
 def relative(before: float | None, after: float | None) -> float | None:
-    """After / before - 1; None where there is nothing to compare."""
-    return after / before - 1 if before and after is not None else None
+    """After / before - 1 as it is shown, so that what reads as a threshold reaches it; None where nothing can be compared."""
+    return shown(after / before - 1) if before and after is not None else None

@@ -1,5 +1,6 @@
 """Where the nodes go: `--to`, and what a node is after it, always starting from what it is now."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from kubectl_cgaudit.cgroups.weights import MAX_WEIGHT, MIN_SHARES, linear, line
 from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect import runtime, states
 from kubectl_cgaudit.detect.runtime import FIRST_QUADRATIC, Runtime
-from kubectl_cgaudit.detect.state import DEFAULT_HANDLER, CgroupVersion, Setup, default_root_value
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup, default_root_value
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.errors import UsageError
 
@@ -94,10 +95,27 @@ def _from_file(to: str) -> Scenario:
     return Scenario(Path(to).name, v2=False, new_runtime=False, runtimes=(), kubelet=None, rules=states.load(to))
 
 
-def after(scenario: Scenario, node: Node, now: Setup, *, version_known: bool = True) -> Setup:
+def ways(
+    scenario: Scenario, node: Node, now: Setup, *, version_known: bool = True
+) -> Iterator[tuple[tuple[str, ...], Setup]]:
+    """What a node that is `now` may become, each with what that assumes. Raises UsageError as `after` does.
+
+    A target speaks of one runtime, and not every handler says which it runs. Where only runc is spoken of they are taken to
+    run it, as nearly all do; else each may run runc or one of the runtimes that are spoken of.
+    """
+    spoken = sorted({target.name or "" for target in scenario.runtimes} | {"runc"})
+    if len(spoken) == 1 or not any(_says_nothing(handler, run) for handler, run in now.runtimes):
+        yield (), after(scenario, node, now, version_known=version_known)
+        return
+    for name in spoken:
+        yield (f"unnamed runtime is {name}",), after(scenario, node, now, version_known=version_known, unnamed=name)
+
+
+def after(scenario: Scenario, node: Node, now: Setup, *, version_known: bool = True, unnamed: str = "runc") -> Setup:
     """What a node that is `now` will be. Raises UsageError when a target file does not fit the node.
 
-    Every container is created anew on the way: what is left over from before an earlier upgrade is gone.
+    Every container is created anew on the way: what is left over from before an earlier upgrade is gone. `unnamed` is what
+    handlers run that do not say it.
     """
     setup = replace(now, leftovers=())
     setup = _on_cgroup(setup, "v2") if scenario.v2 else setup
@@ -106,33 +124,37 @@ def after(scenario: Scenario, node: Node, now: Setup, *, version_known: bool = T
     for target in scenario.runtimes:
         setup = replace(
             setup,
-            runtimes=tuple((name, target if _is_meant(name, run, target) else run) for name, run in setup.runtimes),
+            runtimes=tuple(
+                (name, target if _runs(name, run, unnamed) == target.name else run) for name, run in setup.runtimes
+            ),
         )
     if scenario.kubelet:
         setup = replace(setup, kubelet_version=scenario.kubelet)
-    for rule in scenario.rules:
-        if rule.matches(node):
-            version_known = version_known or rule.cgroup is not None
-            if (rule.root or rule.system_slice is not None) and not version_known:
-                raise UsageError(
-                    f"{rule.where}: a value at the root is given for node {node.name}, but not its cgroup version, and "
-                    "without it the unit (shares on v1, weight on v2) is open: add cgroup: v1 or v2"
-                )
-            setup = _ruled(setup, rule)
+    rules = [rule for rule in scenario.rules if rule.matches(node)]
+    # Whichever rule says the version, the values of all of them have its unit.
+    versions = [rule.cgroup for rule in rules if rule.cgroup]
+    if versions:
+        setup = _on_cgroup(setup, versions[-1])
+    for rule in rules:
+        if (rule.root or rule.system_slice is not None) and not (version_known or versions):
+            raise UsageError(
+                f"{rule.where}: a value at the root is given for node {node.name}, but not its cgroup version, and "
+                "without it the unit (shares on v1, weight on v2) is open: add cgroup: v1 or v2"
+            )
+        setup = _ruled(setup, rule)
     return setup
 
 
-def _is_meant(handler: str, run: Runtime, target: Runtime) -> bool:
-    """Whether `--to runc=...` speaks of this handler; of an unnamed runtime its handler's name decides, if it can."""
-    if run.name is not None:
-        return run.name == target.name
-    spoken = runtime.named_by(handler)
-    return handler == DEFAULT_HANDLER or spoken is None or spoken == target.name
+def _runs(handler: str, run: Runtime, unnamed: str) -> str:
+    """Which runtime a handler runs; of an unnamed one its handler's name decides, if it can."""
+    return run.name or runtime.named_by(handler) or unnamed
+
+
+def _says_nothing(handler: str, run: Runtime) -> bool:
+    return run.name is None and runtime.named_by(handler) is None
 
 
 def _ruled(setup: Setup, rule: Rule) -> Setup:
-    if rule.cgroup:
-        setup = _on_cgroup(setup, rule.cgroup)
     runtimes = dict(setup.runtimes)
     runtimes.update((handler, run) for handler, run in rule.runtimes if handler in runtimes)
     return replace(
@@ -158,13 +180,13 @@ def _on_cgroup(setup: Setup, version: CgroupVersion) -> Setup:
     return replace(
         setup,
         cgroup=version,
-        system_slice=_converted(setup.system_slice, version),
-        root=tuple((name, _converted(value, version)) for name, value in setup.root),
+        system_slice=_converted(setup.system_slice, version, enforced=SYSTEM_SLICE in setup.enforced),
+        root=tuple((name, _converted(value, version, enforced=name in setup.enforced)) for name, value in setup.root),
     )
 
 
-def _converted(value: int, version: CgroupVersion) -> int:
+def _converted(value: int, version: CgroupVersion, *, enforced: bool) -> int:
     """A top-level value on the other version: a default stays the default, a set one follows the kubelet's formula."""
-    if value == default_root_value("v1" if version == "v2" else "v2"):
+    if not enforced and value == default_root_value("v1" if version == "v2" else "v2"):
         return default_root_value(version)
     return linear(value) if version == "v2" else linear_inverse(value)

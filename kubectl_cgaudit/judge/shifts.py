@@ -49,11 +49,11 @@ def shifts(comparison: Comparison, pulls: Sequence[Pull], systems: Sequence[floa
         changes.append(change)
         effects.append(by_share(change, thresholds))
         if change is not None:
-            system.append((shown(change), case.when, *ends))
+            system.append((change, case.when, *ends))
         ends = shown(before), shown(after)
         change = relative(*ends)
         if change is not None:
-            shares.append((shown(change), case.when, *ends))
+            shares.append((change, case.when, *ends))
     return Shifts(
         changes=tuple(changes),
         effects=tuple(effects),

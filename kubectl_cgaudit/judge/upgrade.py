@@ -5,7 +5,7 @@ from collections import Counter
 from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Change, WorkloadAudit
-from kubectl_cgaudit.judge.rounding import relative, rounded
+from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.weights import combinations, counts
 
 
@@ -34,7 +34,7 @@ def _with_extremes(workload: WorkloadAudit) -> WorkloadAudit:
         if worst and container.name == worst.container
         for case in container.cases
         for before, after in [(case.before.in_pod, case.after.in_pod)]
-        if before is not None and after is not None and (change := rounded(relative(before, after))) is not None
+        if before is not None and after is not None and (change := relative(before, after)) is not None
     ]
     return replace(
         workload,

@@ -107,7 +107,9 @@ def _open(workloads: Sequence[WorkloadAudit], coverage: Coverage) -> str:
         )
         parts.append(f"For {which}, because what their nodes run is not known{_at_worst(open_)}.")
     if unread:
-        parts.append(f"For {counted(unread, 'workload')} it cannot be said, because their nodes were not read.")
+        partly = [workload for workload in workloads if workload.unpredicted_pods and workload.pod_count]
+        why = "because nodes of theirs were not read" if partly else "because their nodes were not read"
+        parts.append(f"For {counted(unread, 'workload')} it cannot be said, {why}{_at_worst(partly)}.")
     if not coverage.complete and not workloads:
         parts.append("No pod was audited.")
     return " ".join(parts)

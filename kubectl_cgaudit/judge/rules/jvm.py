@@ -13,9 +13,11 @@ _JDK_IMAGES = re.compile(
     r"(?:^|/)(?:openjdk|eclipse-temurin|amazoncorretto|adoptopenjdk|ibm-semeru-runtimes|zulu-openjdk|jdk|jre)$",
     re.ASCII,
 )
-_TAG = re.compile(r"(?:jdk-?|jre-?)?(\d{1,2})(?:u(\d{1,3}))?(?:[._](\d{1,2}))?(?:[._](\d{1,3}))?(?![\d.])", re.ASCII)
+_TAG = re.compile(
+    r"(?:jdk-?|jre-?)?(\d{1,2})(?:u(\d{1,3}))?(?:[._](\d{1,2}))?(?:[._](\d{1,3}))?(?:\.\d{1,3})?(?![\d.])", re.ASCII
+)
 _TAG_WITHIN = re.compile(
-    r"-(?:jdk|jre)-?(\d{1,2})(?:u(\d{1,3}))?(?:[._](\d{1,2}))?(?:[._](\d{1,3}))?(?![\d.])", re.ASCII
+    r"-(?:jdk|jre)-?(\d{1,2})(?:u(\d{1,3}))?(?:[._](\d{1,2}))?(?:[._](\d{1,3}))?(?:\.\d{1,3})?(?![\d.])", re.ASCII
 )
 # JDK-8281181: the first releases that do not count CPUs from shares.
 _FIXED = {11: 17, 17: 5, 18: 2}
