@@ -194,6 +194,25 @@ def test_the_strongest_wins_and_contradictions_show(
     assert len(state.contradictions) == contradictions
 
 
+@pytest.mark.parametrize(
+    ("status", "weight", "quota"),
+    [
+        ({"allocatedResources": {"cpu": "1"}}, 39, 400_000),
+        ({"allocatedResources": {"cpu": "1"}, "resources": {"limits": {"cpu": "2"}}}, 39, 200_000),
+        ({"allocatedResources": {"cpu": "1"}, "conditions": []}, 79, 400_000),
+        ({}, 79, 400_000),
+    ],
+)
+def test_a_pod_level_resize_that_is_pending_counts_as_allocated(
+    status: dict[str, object], weight: int, quota: int
+) -> None:
+    raw = pod("p", container("c"), resources={"requests": {"cpu": "2"}, "limits": {"cpu": "4"}})
+    raw["status"] |= {"conditions": [{"type": "PodResizePending", "status": "True"}], **status}
+    (comparison,) = compared(cluster(node(kubelet="v1.36.2"), raw), V2_LINEAR)
+    tree = comparison.pod(0)[0].before
+    assert (tree.cgroup.weight, tree.cgroup.quota_us) == (weight, quota)
+
+
 def test_a_contradiction_is_a_finding() -> None:
     objects = cluster(node(), pod("p", container("c", "1")))
     raw = pod("p", container("c", "1"))

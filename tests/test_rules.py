@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubectl_cgaudit.cgroups.weights import milli_to_shares, quadratic
+from kubectl_cgaudit.cgroups.weights import linear, milli_to_shares, quadratic
 from kubectl_cgaudit.judge.rules.inside import request_for
 from kubectl_cgaudit.text import percent
 from tests.support import (
+    STATES,
     V1,
     V2_LINEAR,
     V2_QUADRATIC,
@@ -19,8 +20,10 @@ from tests.support import (
     of_rule,
     other,
     pod,
+    recorded,
     recorded_audit,
 )
+from tests.test_evidence import with_kubelets
 
 ONE = pod("p", container("app", "1"))
 V1_NEW = "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.3.6}}"
@@ -125,8 +128,23 @@ def test_202_says_which_reserve_brings_it_under_the_threshold() -> None:
     )
     assert finding.remedy == (
         "Raise the reserve: enforce system-reserved-compressible on system.slice with 670m CPU (weight 27, pods : system "
-        "4.81 : 1; leaves 3330m to schedule, 70m less than now) brings it under 5 : 1."
+        "4.81 : 1; leaves at most 3330m to schedule, at least 70m less than now) brings it under 5 : 1."
     )
+
+
+def test_a_reserve_leaves_what_kube_reserved_takes_out_of_account_where_configz_says_it() -> None:
+    """4000m - 100m kube-reserved - the new reserve; of worker-c's 300m reserved now 200m are for the system."""
+    measured = audited(with_kubelets(recorded()), STATES.read_text())
+    (outweighed,) = of_rule(measured, "CGA202").values()
+    assert "with 650m CPU (weight 26, pods : system 4.88 : 1; leaves 3250m to schedule, 150m less than now)" in (
+        outweighed.remedy
+    )
+    assert (linear(milli_to_shares(3250)), linear(milli_to_shares(650))) == (127, 26)
+    lost = of_rule(measured, "CGA201")["shop/checkout"]
+    assert (
+        "with 830m CPU (weight 33, pods : system 3.64 : 1; leaves 3070m to schedule, 630m less than now)" in lost.remedy
+    )
+    assert (linear(milli_to_shares(3070)), linear(milli_to_shares(830))) == (120, 33)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +185,27 @@ def test_204_raising_is_free_where_an_init_container_decides_the_pods_request() 
     )
     assert [quadratic(milli_to_shares(milli)) for milli in (391, 50, 20)] == [49, 11, 6]
     assert (percent(49 / (49 + 11 + 6)), percent(204 / (204 + 51 + 20))) == ("74%", "74%")
+
+
+@pytest.mark.parametrize(
+    ("app", "side", "weights", "remedy"),
+    [
+        # 102 : 5 is 95%; a weight of 1 is the least, so the app needs 20 beside it.
+        ("100m", "5m", (20, 1), "Raising app alone does: 490m, 390m more a pod to schedule."),
+        ("33m", "10m", (3, 1), "Raising app alone does: 54m, 21m more a pod to schedule."),
+    ],
+)
+def test_204_claims_no_ratio_that_whole_weights_do_not_reach(
+    app: str, side: str, weights: tuple[int, int], remedy: str
+) -> None:
+    objects = cluster(node(), pod("p", container("app", app), container("side", side)))
+    (finding,) = of_rule(audited(objects, V1, "v2"), "CGA204").values()
+    assert finding.remedy == (
+        f"No shift of the request between them restores the old ratio. {remedy} Not before the new runtime creates the "
+        "containers on cgroup v2."
+    )
+    raised = int(remedy.split(": ")[1].split("m")[0])
+    assert (linear(milli_to_shares(raised)), linear(milli_to_shares(int(side[:-1])))) == weights
 
 
 def with_init(migrate: str) -> Any:

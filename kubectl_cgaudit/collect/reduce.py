@@ -80,6 +80,11 @@ def pod(raw: wire.Pod, selects: Selects, same: Same, *, measured: bool = True) -
     limit = _amount(pod_level.limits, "spec.resources.limits.cpu")
     mark = meta.annotations.mirror if meta.annotations else None
     resizing = _is_resizing(status)
+    allocated = _amount(status.allocated_resources, "status.allocatedResources.cpu")
+    if resizing and request is not None and allocated is not None:
+        # As for a container: the pod's cgroup still carries what the kubelet has allocated.
+        request = allocated
+        limit = _amount(actual.limits, "status.resources.limits.cpu") if actual.limits else limit
     alike = Alike(
         namespace=same(namespace),
         qos=_QOS.get(status.qos_class or "") or _computed_qos(containers, request, limit),
@@ -93,7 +98,7 @@ def pod(raw: wire.Pod, selects: Selects, same: Same, *, measured: bool = True) -
         controller=controller(meta, same),
         template_hash=same(labels.get("pod-template-hash")),
         read_back_milli=_amount(actual.requests, "status.resources.requests.cpu"),
-        allocated_milli=None if resizing else _amount(status.allocated_resources, "status.allocatedResources.cpu"),
+        allocated_milli=None if resizing else allocated,
         resizing=resizing,
     )
     uid = (mark or meta.uid or "") if measured else ""

@@ -81,7 +81,7 @@ def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> Look
         f"Pod {pod.namespace}/{pod.name} on {node}: {loser.container.name} has {percent(loser.was)} of its pod's CPU now and "
         f"{percent(loser.will)} after ({percent(-badness)}); what it loses goes to {gains}. Weights: {_weights(case)}."
     )
-    return badness, seen, _remedy(case, placed, loser, gainers)
+    return badness, seen, _remedy(case, placed, loser, gainers, context.thresholds.pod_move)
 
 
 def _weights(case: PodCase) -> str:
@@ -91,7 +91,7 @@ def _weights(case: PodCase) -> str:
     )
 
 
-def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part]) -> str:
+def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part], most_lost: float) -> str:
     pod, used = placed
     loser, before = losing.container, losing.before
     now, then = case.case.now, case.case.then
@@ -106,8 +106,6 @@ def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part
     ratios = [(part.before.value or 0) / before.value for part in priced]
     olds = [part.container.request_milli or 0 for part in priced]
     mine, theirs = shifted(loser.request_milli, olds, ratios, curve)
-    if mine <= loser.request_milli:
-        return "No shift of the request between them restores the old ratio."
     raised = raised_alone(loser.request_milli, olds, ratios, curve)
     names = [part.container.name for part in priced]
     lowered = [f"{name} {old}m -> {new}m" for name, old, new in zip(names, olds, theirs, strict=True)]
@@ -129,6 +127,13 @@ def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part
             f"Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays "
             f"{pods.now}m: {loser.name} {loser.request_milli}m -> {raised}m; weights {order} = {_row(raised, olds, curve)}, "
             f"against {was} now.{limits}{late}"
+        )
+    if mine <= loser.request_milli or _lost(mine, theirs, ratios, curve) >= most_lost:
+        none = "No shift of the request between them restores the old ratio."
+        if _lost(raised, olds, ratios, curve) >= most_lost:
+            return none
+        return (
+            f"{none} Raising {loser.name} alone does: {raised}m, {raise_to - pods.now}m more a pod to schedule.{late}"
         )
     alone = f" Raising {loser.name} alone takes {raised}m, {raise_to - pods.now}m more a pod to schedule.{late}"
     if shift_to == pods.now:
@@ -184,6 +189,13 @@ def raised_alone(loser: int, gainers: Sequence[int], ratios: Sequence[float], fo
     """The loser's request that gives it back its part beside the gainers, without touching theirs."""
     wanted = sum(_weight(old, formula) for old in gainers) / sum(ratios)
     return max(loser, request_for(wanted, formula))
+
+
+def _lost(loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula) -> float:
+    """The fraction of its part that the loser still lacks with these requests: weights are whole, and 1 is the least."""
+    own = _weight(loser, formula)
+    part = own / (own + sum(_weight(milli, formula) for milli in gainers))
+    return 1 - part * (1 + sum(ratios))
 
 
 @lru_cache(maxsize=4096)

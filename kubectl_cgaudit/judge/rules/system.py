@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from kubectl_cgaudit.cgroups.version import COMPRESSIBLE_FROM
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, linear, milli_to_shares
-from kubectl_cgaudit.collect.model import Node, Pod
+from kubectl_cgaudit.collect.model import Cluster, Node, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import default_root_value, unit_of
 from kubectl_cgaudit.judge.audit import Finding, Subject
@@ -58,10 +58,10 @@ def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: f
             f"system processes need to stay alive (CGA202, {number(context.thresholds.outweighed)} : 1): losing some of that "
             "protects the node. Watch the workload after the move before changing anything."
         )
-    return keep_ratio(comparison.node, case, now)
+    return keep_ratio(context.cluster, comparison.node, case, now)
 
 
-def keep_ratio(node: Node, case: Case, now: float) -> str:
+def keep_ratio(cluster: Cluster, node: Node, case: Case, now: float) -> str:
     """The system.slice weight that keeps the ratio of now, and the ways to set it."""
     kubepods = case.after.kubepods.value or 1
     weight = max(1, min(MAX_WEIGHT, round(kubepods / now)))
@@ -72,16 +72,20 @@ def keep_ratio(node: Node, case: Case, now: float) -> str:
         f"{start} the ratio of now: give system.slice weight {weight} (pods : system {number(kubepods / weight)} : 1) with "
         f"`systemctl set-property system.slice CPUWeight={weight}`, which lasts and `systemctl revert system.slice` undoes"
     )
-    reserve = _reserve_for(node, case, now * _NEAR)
+    reserve = _reserve_for(cluster, node, case, now * _NEAR)
     return f"{advice}{f'; or {reserve}' if reserve else ''}."
 
 
-def _reserve_for(node: Node, case: Case, wanted: float) -> str | None:
+def _reserve_for(cluster: Cluster, node: Node, case: Case, wanted: float) -> str | None:
     """The enforced reserve whose weight keeps pods under `wanted` times system.slice; None if it would cost too much.
 
-    What is reserved is not allocatable, and lowers kubepods with it.
+    What is reserved is not allocatable, and lowers kubepods with it. How much of what is reserved now is for the system only
+    /configz tells: else all of it may be, and the least that the reserve costs is said.
     """
-    found = _least_reserve(node.capacity_milli, node.allocatable_milli, wanted)
+    answers = (cluster.kubelets or {}).get(node.name)
+    said = answers.config.system_reserved_milli or 0 if answers and answers.config else None
+    reserved = max(0, node.capacity_milli - node.allocatable_milli) if said is None else said
+    found = _least_reserve(node.capacity_milli, node.allocatable_milli + reserved, reserved, wanted)
     if found is None:
         return None
     milli, left = found
@@ -91,16 +95,19 @@ def _reserve_for(node: Node, case: Case, wanted: float) -> str | None:
     key = "system-reserved-compressible" if modern else "system-reserved"
     return (
         f"enforce {key} on system.slice with {milli}m CPU (weight {system}, pods : system "
-        f"{number(kubepods / system)} : 1; leaves {left}m to schedule, {node.allocatable_milli - left}m less than now)"
+        f"{number(kubepods / system)} : 1; leaves {'at most ' if said is None else ''}{left}m to schedule, "
+        f"{'at least ' if said is None else ''}{node.allocatable_milli - left}m less than now)"
     )
 
 
 @lru_cache(maxsize=4096)
-def _least_reserve(capacity: int, allocatable: int, wanted: float) -> tuple[int, int] | None:
-    """The least reserve in thousandths of a CPU that keeps pods under `wanted`, and what it leaves; None if none does."""
-    reserved_now = max(0, capacity - allocatable)
+def _least_reserve(capacity: int, free: int, reserved: int, wanted: float) -> tuple[int, int] | None:
+    """The least reserve in thousandths of a CPU that keeps pods under `wanted`, and what it leaves; None if none does.
+
+    `free` is what pods had if nothing were reserved for the system, for which `reserved` is now.
+    """
     for milli in range(_RESERVE_STEP, int(capacity * _LARGEST_RESERVE) + 1, _RESERVE_STEP):
-        left = capacity - max(milli, reserved_now)
+        left = free - max(milli, reserved)
         if linear(milli_to_shares(left)) / linear(milli_to_shares(milli)) < wanted:
             return milli, left
     return None
@@ -141,16 +148,16 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> tuple[f
         f"{number(after)} : 1 after the move ({number(now)} : 1 now), so system processes keep "
         f"{percent(case.after.system.share or 0)} of the node's CPU when everything wants it."
     )
-    return after, seen, _raise_system(comparison.node, case, limit, lowered=lowered), after / limit
+    return after, seen, _raise_system(context.cluster, comparison.node, case, limit, lowered=lowered), after / limit
 
 
-def _raise_system(node: Node, case: Case, limit: float, *, lowered: bool) -> str:
+def _raise_system(cluster: Cluster, node: Node, case: Case, limit: float, *, lowered: bool) -> str:
     # The rule holds from the limit on, so the least value that is enough lies just beyond it.
     wanted = math.floor((case.after.kubepods.value or 0) / limit) + 1
     under = f"brings it under {number(limit)} : 1"
     if case.then.cgroup == "v1":
         return f"`systemctl set-property system.slice CPUShares={min(MAX_SHARES, wanted)}` {under}."
-    reserve = _reserve_for(node, case, limit)
+    reserve = _reserve_for(cluster, node, case, limit)
     if not lowered:
         more = f"; or {reserve}" if reserve else ""
         return f"`systemctl set-property system.slice CPUWeight={min(MAX_WEIGHT, wanted)}` {under}{more}."
