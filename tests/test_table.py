@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import Audit, ContainerAudit, NodeAudit, PodAudit, WorkloadAudit
-from kubectl_cgaudit.report import table
+from kubectl_cgaudit.report import nodes, table
 from kubectl_cgaudit.report.screen import Column, Screen, columns, cut, grid, middle, wrap
 from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod, recorded_audit, recorded_blind
 
@@ -136,6 +136,26 @@ def test_what_is_cut_is_said() -> None:
         "platform-with-a-name-that-goes-on-and-on/node-exporter-with-a-name-that-goes-on-and-on"
         in table.render_wide(long)
     )
+
+
+def test_nodes_are_two_tables_on_a_terminal_too_narrow_for_one() -> None:
+    drawn = {
+        width: nodes.as_text(RECORDED.nodes, evidence=False, events_read=True, screen=Screen(width, terminal=True))
+        for width in (80, 200)
+    }
+    assert max(map(len, drawn[80].splitlines())) <= 80
+    assert drawn[200] == nodes.as_text(RECORDED.nodes, evidence=False, events_read=True)
+    assert drawn[80].splitlines()[:3] == [
+        "NODES     CGROUP        HANDLER   RUNTIME",
+        "worker-a  v2 (certain)  crun      crun 1.28 (quadratic) (assumed)",
+        "                        crun-old  crun 1.21 (linear) (assumed)",
+    ]
+    place = drawn[80].splitlines().index("")
+    assert drawn[80].splitlines()[place + 1 : place + 4] == [
+        "NODES     KUBELET                    SYSTEM.SLICE         SURE",
+        "worker-a  v1.36.2 linear (certain)   weight 100 (hint)    assumed",
+        "worker-b  v1.33.13 linear (assumed)  weight 20 (assumed)  assumed",
+    ]
 
 
 def test_a_name_above_its_row_ends_somewhere() -> None:

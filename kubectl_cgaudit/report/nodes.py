@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit
-from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, cut, grid, wrap
+from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, columns, cut, grid, wrap
 from kubectl_cgaudit.report.words import counted, named
 
 _NAMES = 3
@@ -18,6 +18,8 @@ _COLUMNS = (
     Column("SYSTEM.SLICE"),
     Column("SURE", painted=True),
 )
+_OF_NODE = 4
+"""The columns before have a row for each handler."""
 _WIDEST = 34
 
 
@@ -47,7 +49,8 @@ def as_json(nodes: Sequence[NodeAudit], *, events_read: bool) -> str:
 def as_text(nodes: Sequence[NodeAudit], *, evidence: bool, events_read: bool, screen: Screen = PLAIN) -> str:
     """A row a node, or a group of nodes of which the same is known; then what would settle the unknowns.
 
-    Prose is wrapped to the screen; the rows are as long as they get, because what is known should not be cut.
+    Prose is wrapped to the screen; the rows are as long as they get, because what is known should not be cut. On a terminal
+    that is narrower they are two tables.
     """
 
     def wrapped(text: str, first: str = "", rest: str = "  ") -> str:
@@ -57,7 +60,7 @@ def as_text(nodes: Sequence[NodeAudit], *, evidence: bool, events_read: bool, sc
     for node in nodes:
         groups.setdefault(_face(node), []).append(node)
     rows = [row for members in groups.values() for row in _rows(members, screen)]
-    lines = grid(_COLUMNS, rows, screen, fit=False)
+    lines = _drawn(rows, screen)
     if any(len(members) > _NAMES for members in groups.values()):
         lines += ["", wrapped("Of like nodes three are named: -o json names all.")]
     contradictions = [f"{node.name}: {words}" for node in nodes for words in node.contradictions]
@@ -72,6 +75,15 @@ def as_text(nodes: Sequence[NodeAudit], *, evidence: bool, events_read: bool, sc
     steps = [wrapped(step, f"{number}. ", "   ") for number, step in enumerate(advice, start=1)]
     lines += _section("TO SETTLE THE UNKNOWNS, CHEAPEST FIRST", steps)
     return screen.finished("\n".join(lines) + "\n")
+
+
+def _drawn(rows: Sequence[tuple[str, ...]], screen: Screen) -> list[str]:
+    lines = grid(_COLUMNS, rows, screen, fit=False)
+    if not screen.terminal or max(map(columns, lines)) <= screen.width:
+        return lines
+    handlers = grid(_COLUMNS[:_OF_NODE], [row[:_OF_NODE] for row in rows], screen, fit=False)
+    whole = [(row[0], *row[_OF_NODE:]) for row in rows if row[0]]
+    return [*handlers, "", *grid((_COLUMNS[0], *_COLUMNS[_OF_NODE:]), whole, screen, fit=False)]
 
 
 def _face(node: NodeAudit) -> bytes:
