@@ -407,6 +407,49 @@ def test_a_closed_pipe_is_no_error() -> None:
     assert (done.returncode in (0, 141), done.stderr) == (True, "")
 
 
+def test_a_closed_pipe_costs_no_report_file(tmp_path: Path) -> None:
+    words = command(
+        *RECORDED_FLAGS, "-o", "json", "-o", f"yaml={tmp_path / 'a.yaml'}", "-o", f"html={tmp_path / 'a.html'}"
+    )
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        running.stdout.close()
+        assert running.stderr is not None
+        said = running.stderr.read()
+    assert running.returncode == 141
+    assert said == f"wrote yaml to {tmp_path / 'a.yaml'}\nwrote html to {tmp_path / 'a.html'}\n"
+    assert yaml.safe_load((tmp_path / "a.yaml").read_text())["schemaVersion"] == "1.1"
+    assert (tmp_path / "a.html").read_text().endswith("</html>\n")
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
+def test_a_report_to_standard_output_by_its_name_keeps_what_is_there(tmp_path: Path, name: str) -> None:
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    with log.open("ab") as out:
+        subprocess.run(
+            command(*RECORDED_FLAGS, "-o", f"prometheus={name}"), stdout=out, stderr=subprocess.PIPE, check=True
+        )
+    assert log.read_text().startswith("before\n# HELP ")
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_run_that_is_told_to_end_cleans_up(tmp_path: Path, name: str, code: int) -> None:
+    words = command(*RECORDED_FLAGS, "-o", f"json={tmp_path / 'a.json'}", "-o", f"yaml={tmp_path / 'pipe'}")
+    os.mkfifo(tmp_path / "pipe")
+    # Opening the pipe lets it go on; it then waits until somebody reads.
+    with (
+        subprocess.Popen(words, stderr=subprocess.DEVNULL) as running,
+        (tmp_path / "pipe").open("rb"),
+    ):
+        while not [path for path in tmp_path.iterdir() if path.suffix == ".tmp"]:
+            assert running.poll() is None
+            time.sleep(0.01)
+        running.send_signal(getattr(signal, name))
+        assert running.wait() == code
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe"]
+
+
 def test_ctrl_c_leaves_no_traceback() -> None:
     running = subprocess.Popen(
         command("-f", "-"), stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -86,8 +86,15 @@ def test_an_account_that_may_only_list_nodes_and_pods_gets_its_audit(
 ) -> None:
     cassette = write_cassette(tmp_path / "one.yaml", denied_account(1)[:2] + forbidden_owners("auditor"))
     with replay(cassette):
-        assert run(["--kubeconfig", kubeconfig(tmp_path / "config"), "-o", "json"]) == 0
+        assert run(["--kubeconfig", kubeconfig(tmp_path / "config"), "-o", "json"]) == 3
     data = output(capsys)
+    assert data["coverage"]["gaps"] == [
+        {
+            "what": "3 RuntimeClasses (crun, crun-old, runc-old)",
+            "why": "pods name them, and they were not read: the name is taken for the handler's",
+            "remedy": "Read RuntimeClasses too: list them with -f, or ask for list on runtimeclasses",
+        }
+    ]
     assert data["coverage"]["workloadNames"]["Deployment"] == "derived from the pod-template-hash"
     assert "shop/checkout" in {f"{each['namespace']}/{each['name']}" for each in data["workloads"]}
 

@@ -53,6 +53,15 @@ def test_every_shape_kubectl_prints_is_read(text: str, packed: bool, tmp_path: P
     assert found.reading.gaps == ()
 
 
+def test_the_plain_texts_of_yaml_that_kubectl_writes_are_texts(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    argued = {**P, "spec": {**P["spec"], "containers": [{**P["spec"]["containers"][0], "args": ["ARG", "OTHER"]}]}}
+    text = yaml.safe_dump(json.loads(listed(N, argued)))
+    path.write_text(text.replace("- ARG", "- =").replace("- OTHER", "- <<"))
+    assert "- =\n" in path.read_text()
+    assert [each.containers[0].request_milli for each in read(path).pods] == [250]
+
+
 def test_standard_input_and_several_files_are_read_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "nodes.json"
     path.write_text(listed(N))

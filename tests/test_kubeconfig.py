@@ -191,6 +191,49 @@ def test_token_file_wins_and_is_trimmed(tmp_path):
     assert token(path) == "Bearer from-file"
 
 
+@pytest.mark.parametrize("value", ["sek\nret", "sek\x00ret", "s\u00ebkret"])
+def test_a_token_that_no_header_may_hold_is_refused_and_not_shown(tmp_path, value):
+    (tmp_path / "token").write_text(value)
+    path = kubeconfig(tmp_path / "c", user={"tokenFile": "token"})
+    with Api(Connection(kubeconfig=path)) as api, pytest.raises(ClusterError) as caught:
+        api.fetch("/api", bytes)
+    said = str(caught.value)
+    assert said.startswith("the token holds a line break or another character that a token cannot have; ")
+    assert not {"sek", "ret"} & set(said.replace("sek", " sek ").split())
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "what"),
+    [
+        ("insecure-skip-tls-verify", "false", "neither true nor false"),
+        ("insecure-skip-tls-verify", 1, "neither true nor false"),
+        ("tls-server-name", 5, "not a name"),
+        ("tls-server-name", ["a"], "not a name"),
+    ],
+)
+def test_what_decides_whom_to_trust_has_the_right_type(tmp_path, field, value, what):
+    path = kubeconfig(tmp_path / "c", cluster={field: value})
+    assert refused(Connection(kubeconfig=path)) == f"{field} of context mixed is {what}; correct it in the kubeconfig"
+
+
+def test_a_kubeconfig_that_may_not_be_looked_at_is_named(monkeypatch, tmp_path):
+    def denied(self):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", denied)
+    assert refused(Connection(kubeconfig="/k/c")) == f"the kubeconfig /k/c cannot be read: Permission denied; {NEXT}"
+    monkeypatch.setenv("KUBECONFIG", "/k/d")
+    assert refused(Connection()) == f"the kubeconfig /k/d cannot be read: Permission denied; {NEXT}"
+
+
+def test_without_a_home_folder_the_next_step_is_named(monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    assert refused(Connection()) == f"there is no home folder to look for a kubeconfig in; {NEXT}"
+
+
 def test_missing_token_file(tmp_path):
     path = kubeconfig(tmp_path / "c", user={"tokenFile": "token"})
     assert refused(Connection(kubeconfig=path)) == (
@@ -243,6 +286,11 @@ def test_plugin_with_a_certificate(tmp_path):
     configuration = configure(choice)
     assert Path(configuration.cert_file).read_text() == "CERT"
     assert Path(configuration.key_file).read_text() == "KEY"
+
+
+def test_a_plugin_that_gives_a_number_for_a_certificate_gave_none(tmp_path):
+    path = plugin(tmp_path, says(clientCertificateData=5, clientKeyData="x"))
+    assert refused(Connection(kubeconfig=path)).startswith("the exec plugin of context mixed gave neither token nor ")
 
 
 def test_plugin_beside_the_kubeconfig(tmp_path):

@@ -195,6 +195,16 @@ def test_a_list_that_starts_again_forgets_what_it_had(tmp_path):
     assert cluster.reading.gaps == ()
 
 
+NO_PODS = Gap("pods", "the API server listed none", "check which cluster was asked")
+
+
+@pytest.mark.parametrize("empty", [a_list("Pod"), (200, b'{"kind": "PodList", "items": null}', {})])
+def test_a_cluster_without_a_pod_is_a_gap(tmp_path, empty):
+    with serve(only(pods=empty)) as server:
+        cluster = read(local(tmp_path, server))
+    assert (cluster.pods, cluster.reading.gaps) == ((), (NO_PODS,))
+
+
 def test_list_that_always_expires_is_given_up(tmp_path):
     def nodes(path):
         return a_status(410, "too old") if "continue" in path else a_list("Node", a_node(), **{"continue": "t"})
@@ -204,6 +214,7 @@ def test_list_that_always_expires_is_given_up(tmp_path):
     assert [request.path.partition("?")[0] for request in server.requests].count("/api/v1/nodes") == 8
     assert cluster.reading.gaps == (
         Gap("nodes", "the list broke off after 1 node (410: too old)", "run the audit again"),
+        NO_PODS,
     )
 
 
@@ -419,7 +430,7 @@ def test_broken_owner_lists_are_notes(tmp_path):
     with serve(only(**replies)) as server:
         cluster = read(local(tmp_path, server))
     assert (cluster.replicasets, cluster.jobs, cluster.runtime_classes) == (None, None, None)
-    assert cluster.reading.gaps == ()
+    assert cluster.reading.gaps == (NO_PODS,)
     assert cluster.reading.notes == (
         "RuntimeClasses are not served (404): each is taken by its name as the handler",
         "ReplicaSets could not be listed (503: away): Deployments are named from the pod-template-hash",

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _BUFFER = 1 << 18
 """Bytes written at once: of a large cluster there are gigabytes, in pieces of a pod each."""
+_STANDARD = ("stdin", "stdout", "stderr")
+_DESCRIPTOR = re.compile(r"/dev/(?:fd/(\d{1,9})|(stdin|stdout|stderr))", re.ASCII)
 _SPAN = 1 << 24
 """Bytes after which the system is told to write out what it holds."""
 
@@ -29,12 +32,20 @@ def save(path: str, data: bytes) -> None:
 def saving(path: str) -> Iterator[BinaryIO]:
     """A file to write to, which is at its path when all is well at the end. Raises CgauditError as `save` does."""
     try:
-        with Path(path).open("wb") if _is_device(path) else _replacing(Path(os.path.realpath(path))) as file:
+        with _opened(path) as file:
             yield file
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
         raise unwritable(path, error) from None
+
+
+def _opened(path: str) -> contextlib.AbstractContextManager[BinaryIO]:
+    descriptor = _DESCRIPTOR.fullmatch(path)
+    if descriptor:
+        # What it stands for may be a file of the caller's, to which others write too: `-o json=/dev/stdout >> log`.
+        return os.fdopen(os.dup(int(descriptor[1] or _STANDARD.index(descriptor[2]))), "wb")
+    return Path(path).open("wb") if _is_device(path) else _replacing(Path(os.path.realpath(path)))
 
 
 def unwritable(path: str, error: OSError) -> CgauditError:

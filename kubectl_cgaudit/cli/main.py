@@ -2,7 +2,9 @@
 
 import os
 import re
+import signal
 import sys
+from typing import NoReturn
 
 import click
 
@@ -11,6 +13,7 @@ from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
 from kubectl_cgaudit.report.escape import visible
 
 _INTERRUPTED = 130
+_SIGNALLED = 128
 _SHORT = re.compile(r"^-([A-Za-z])=(?=.)")
 _PIPE_CLOSED = 141
 # What Python makes of bytes that are no UTF-8: https://peps.python.org/pep-0383/
@@ -19,9 +22,25 @@ _NO_TEXT = re.compile("[\ud800-\udfff]")
 
 def main() -> None:
     """Run the command and exit: 0 done, 1 could not, 2 wrong usage, 3 done but incomplete, 4 found what was asked
-    for (--fail-on, diff --exit-code, verify), 130 interrupted, 141 when standard output is closed early.
+    for (--fail-on, diff --exit-code, verify), 129, 130 and 143 when told to end, 141 when standard output is closed early.
     """
+    _clean_up_when_told_to_end()
     sys.exit(run(sys.argv[1:]))
+
+
+def _clean_up_when_told_to_end() -> None:
+    """End as after Ctrl-C: half-written files and copies of client keys are removed, and process 1 of a container ends."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        # Who was started to outlive its terminal goes on.
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    # The next one ends the process at once.
+    signal.signal(number, signal.SIG_DFL)
+    sys.exit(_SIGNALLED + number)
 
 
 def run(arguments: list[str]) -> int:
@@ -39,7 +58,7 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         return _fail(error.format_message(), 1)
     except (click.Abort, KeyboardInterrupt):
-        return _fail("interrupted; nothing was written", _INTERRUPTED)
+        return _fail("interrupted; every file is whole or as it was", _INTERRUPTED)
     except (PipeClosedError, BrokenPipeError):
         # The interpreter must not complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

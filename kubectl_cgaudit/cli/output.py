@@ -84,8 +84,15 @@ def deliver_audit(audit: "Audit", outputs: Sequence[Output]) -> None:
     from kubectl_cgaudit.report.formats import render
     from kubectl_cgaudit.report.pieces import Pieces, chunks
 
+    closed: list[PipeClosedError] = []
     with contextlib.ExitStack() as opened:
         sinks = [opened.enter_context(_sink(output)) for output in outputs]
+        if any(output.path for output in outputs):
+            # Whoever reads standard output may go (`| head`): the files are written all the same.
+            sinks = [
+                _lenient(sink, closed) if output.path is None else sink
+                for output, sink in zip(outputs, sinks, strict=True)
+            ]
         in_pieces: list[tuple[Callable[[str], None], Pieces]] = []
         for output, sink in zip(outputs, sinks, strict=True):
             report = render(output.format, audit, screen(output))
@@ -103,6 +110,19 @@ def deliver_audit(audit: "Audit", outputs: Sequence[Output]) -> None:
     for output in outputs:
         if output.path:
             click.echo(f"wrote {output.format} to {output.path}", err=True)
+    if closed:
+        raise closed[0]
+
+
+def _lenient(sink: Callable[[str], None], closed: list[PipeClosedError]) -> Callable[[str], None]:
+    def write(text: str) -> None:
+        if not closed:
+            try:
+                sink(text)
+            except PipeClosedError as error:
+                closed.append(error)
+
+    return write
 
 
 @contextlib.contextmanager

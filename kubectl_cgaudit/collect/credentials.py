@@ -16,6 +16,7 @@ _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 def configure(choice: Choice) -> Any:
     """The client's Configuration for a choice. Runs the exec plugin, if the user has one."""
+    _check_types(choice)
     user = _with_token(choice)
     alone = {
         "current-context": "alone",
@@ -37,6 +38,17 @@ def configure(choice: Choice) -> Any:
         configuration.proxy = None
     _complete_proxy(configuration)
     return configuration
+
+
+def _check_types(choice: Choice) -> None:
+    """What the client does not check: for it the text "false" is true, and verification would be off."""
+    for field, type_, what in (
+        ("insecure-skip-tls-verify", bool, "true nor false"),
+        ("tls-server-name", str, "a name"),
+    ):
+        if not isinstance(choice.cluster.get(field, type_()), type_):
+            neither = "neither " if type_ is bool else "not "
+            raise ClusterError(f"{field} of {choice.where} is {neither}{what}; correct it in the kubeconfig")
 
 
 def _complete_proxy(configuration: Any) -> None:
@@ -92,9 +104,10 @@ def _with_token(choice: Choice) -> Fields:
     given: Fields = {}
     if status.get("token"):
         given["token"] = status["token"]
-    if status.get("clientCertificateData") and status.get("clientKeyData"):
-        given["client-certificate-data"] = base64.b64encode(status["clientCertificateData"].encode()).decode()
-        given["client-key-data"] = base64.b64encode(status["clientKeyData"].encode()).decode()
+    certificate, key = status.get("clientCertificateData"), status.get("clientKeyData")
+    if isinstance(certificate, str) and isinstance(key, str) and certificate and key:
+        given["client-certificate-data"] = base64.b64encode(certificate.encode()).decode()
+        given["client-key-data"] = base64.b64encode(key.encode()).decode()
     if not given:
         raise ClusterError(f"the exec plugin of {choice.where} gave neither token nor certificate; {LOG_IN}")
     return {name: value for name, value in user.items() if name != "exec"} | given

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import yaml
@@ -19,6 +19,7 @@ from kubectl_cgaudit.errors import InputError
 _SAVE = "save it with: kubectl get nodes,pods -A -o json"
 _DEEPEST = 100
 _PROGRESS_STEP = 1000
+_PLAIN = ("tag:yaml.org,2002:value", "tag:yaml.org,2002:merge")
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
 
@@ -152,7 +153,7 @@ def _decode_plain(raw: Any, type_: type[Any]) -> Any:
 
 
 def _add_yaml(data: bytes, source: str, assembly: Assembly) -> None:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = _loader()
     try:
         _check_depth(data, loader, source)
         documents = [document for document in yaml.load_all(data, Loader=loader) if document is not None]
@@ -169,6 +170,18 @@ def _add_yaml(data: bytes, source: str, assembly: Assembly) -> None:
         for item in items if isinstance(items, list) else [document]:
             kind = item.get("kind") if isinstance(item, dict) else None
             assembly.add(kind if isinstance(kind, str) else listed or "(no kind)", item, _decode_plain, source)
+
+
+def _loader() -> Any:
+    """PyYAML's, without the two plain texts of YAML 1.1 that kubectl writes as they are: `=` and `<<`."""
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
+            first: [(tag, pattern) for tag, pattern in found if tag not in _PLAIN]
+            for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+
+    return Loader
 
 
 def _check_depth(data: bytes, loader: Any, source: str) -> None:

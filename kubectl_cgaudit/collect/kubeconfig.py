@@ -97,20 +97,30 @@ def not_found() -> ClusterError:
 
 def _paths(explicit: str | None) -> list[Path]:
     if explicit:
-        if not Path(explicit).exists():
+        if not _exists(Path(explicit)):
             raise ClusterError(f"the kubeconfig {explicit} does not exist; {NEXT}")
         return [Path(explicit)]
     listed = os.environ.get("KUBECONFIG")
     if listed:
         return [Path(path) for path in listed.split(os.pathsep) if path]
-    return [Path.home() / ".kube" / "config"]
+    try:
+        return [Path.home() / ".kube" / "config"]
+    except RuntimeError:
+        raise ClusterError(f"there is no home folder to look for a kubeconfig in; {NEXT}") from None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:
+        raise ClusterError(f"the kubeconfig {path} cannot be read: {error.strerror or error}; {NEXT}") from None
 
 
 def _merge(paths: list[Path]) -> _Merged:
     # Not the client's KubeConfigMerger: there the last current-context wins, in kubectl the first.
     merged = _Merged(contexts={}, clusters={}, users={}, current=[])
     for path in paths:
-        if not path.exists():
+        if not _exists(path):
             continue
         config = _load(path)
         folder = path.absolute().parent

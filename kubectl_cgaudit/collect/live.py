@@ -159,6 +159,8 @@ def read_pods(
         return
     if listed.failure and not listed.count:
         raise listed.failure
+    if not listed.count:
+        assembly.gaps.append(Gap("pods", "the API server listed none", "check which cluster was asked"))
     _note_end(listed, "pods", assembly)
 
 

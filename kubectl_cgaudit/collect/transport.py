@@ -195,7 +195,13 @@ class Api:
         headers["Accept-Encoding"] = "gzip"
         headers["User-Agent"] = f"kubectl-cgaudit/{__version__}"
         for setting in self._configuration.auth_settings().values():
-            headers[setting["key"]] = setting["value"].strip()
+            value = setting["value"].strip()
+            if not (value.isascii() and value.isprintable()):
+                # The value itself is a secret: http.client would have it in its message.
+                raise ClusterError(
+                    f"the token holds a line break or another character that a token cannot have; {_LOG_IN}"
+                )
+            headers[setting["key"]] = value
         return headers
 
 

@@ -1,8 +1,9 @@
 """What the audit covers: what was read, what was not, and what was set apart."""
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 
-from kubectl_cgaudit.collect.model import Cluster, NodeKind
+from kubectl_cgaudit.collect.model import Cluster, NodeKind, Pod
 from kubectl_cgaudit.judge.audit import Coverage, GapRecord
 
 _NAMED = 5
@@ -17,6 +18,7 @@ def cover(cluster: Cluster, unmatched: tuple[str, ...]) -> Coverage:
     placed = Counter(kinds[pod.node] for pod in active if pod.node in kinds)
     gaps = [GapRecord(gap.what, gap.why, gap.remedy) for gap in reading.gaps]
     gaps += _no_match(cluster) + _unusable(cluster) + _missing(cluster) + _without_kubepods(cluster)
+    gaps += _unread_classes(active, cluster)
     return Coverage(
         complete=not gaps,
         source=reading.source,
@@ -77,6 +79,19 @@ def _without_kubepods(cluster: Cluster) -> list[GapRecord]:
         "cgroupsPerQOS is false there, so there is no kubepods tree: the shares shown of its pods are not what they get"
     )
     return [GapRecord(what, why, "Set cgroupsPerQOS to true, its default, or leave the numbers of these pods aside")]
+
+
+def _unread_classes(active: Sequence[Pod], cluster: Cluster) -> list[GapRecord]:
+    """Runtime classes that pods name and nobody read: which handler they stand for decides their formula."""
+    named = {pod.runtime_class for pod in active if pod.runtime_class and pod.node}
+    unread = tuple(sorted(named - set(cluster.runtime_classes or ())))
+    if not unread:
+        return []
+    what = f"RuntimeClass {unread[0]}" if len(unread) == 1 else f"{len(unread)} RuntimeClasses ({_list(unread)})"
+    they, were = ("it", "it was") if len(unread) == 1 else ("them", "they were")
+    why = f"pods name {they}, and {were} not read: the name is taken for the handler's"
+    remedy = "Read RuntimeClasses too: list them with -f, or ask for list on runtimeclasses"
+    return [GapRecord(what, why, remedy)]
 
 
 def _missing(cluster: Cluster) -> list[GapRecord]:
