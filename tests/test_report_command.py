@@ -1,8 +1,11 @@
 """`report` writes what the first run would have written, and says what is no audit."""
 
 import gzip
+import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -15,7 +18,17 @@ from kubectl_cgaudit.report.data import render_json
 from kubectl_cgaudit.report.formats import FORMATS, render
 from kubectl_cgaudit.report.pieces import whole
 from tests.hostile import HOSTILE, hand_made
-from tests.support import GOLDEN, RECORDED_FLAGS, audited, recorded_audit, recorded_blind
+from tests.support import (
+    GOLDEN,
+    RECORDED_FLAGS,
+    audited,
+    cluster,
+    container,
+    node,
+    pod,
+    recorded_audit,
+    recorded_blind,
+)
 
 
 def _outputs(folder: Path) -> list[str]:
@@ -144,3 +157,58 @@ def test_parts_that_do_not_fit_together_are_an_error_and_no_traceback() -> None:
     for problem, broken in damaged.items():
         with pytest.raises(InputError, match=f"^x is a damaged audit: {problem}; save an audit"):
             load(render_json(broken).encode(), "x")
+
+
+Change = Callable[[Any], None]
+
+
+def _moments(audit: Any) -> list[Any]:
+    placed = [each for workload in audit["workloads"] for pod in workload["pods"] for each in (pod, *pod["containers"])]
+    return [moment for each in placed for case in each["cases"] for moment in (case["before"], case["after"])]
+
+
+def _everywhere(field: str, value: object) -> Change:
+    def change(audit: Any) -> None:
+        for each in _moments(audit):
+            each[field] = value
+
+    return change
+
+
+def _of_nodes(field: str, value: object) -> Change:
+    return lambda audit: audit["nodes"][0]["cases"][-1]["after"].update({field: value})
+
+
+def _handlers(audit: Any) -> None:
+    case = audit["nodes"][0]["cases"][-1]
+    for moment in (case["before"], case["after"]):
+        moment["runtimes"].pop("default")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            _everywhere("againstSystem", -1.0),
+            r"Expected `float` >= 0.0 - at `$.workloads[0].pods[0].cases[0].before.ag",
+        ),
+        (_everywhere("againstSystem", 1e-300), "pod default/api has a share that is less than the least that is shown"),
+        (_everywhere("share", 4e-10), "pod default/api has a share that is less than the least that is shown"),
+        (_everywhere("share", 1.5), "Expected `float` <= 1.0 - at `$.workloads[0].pods[0].cases[0].before.share`"),
+        (_everywhere("value", 0), "Expected `int` >= 1 - at `$.workloads[0].pods[0].cases[0].before.value`"),
+        (_everywhere("value", 262145), "Expected `int` <= 262144 - at `$.workloads[0].pods[0].cases[0].before.value`"),
+        (_of_nodes("podsPerSystem", 0), "Expected `float` > 1e-06 - at `$.nodes[0].cases[1].after.podsPerSystem`"),
+        (_of_nodes("kubepods", 10**30), "Expected `int` <= 262144 - at `$.nodes[0].cases[1].after.kubepods`"),
+        (_handlers, "node n1 has other handlers in one case than in another, or before than after"),
+        (lambda audit: audit["weights"][0].update(before=-1), "Expected `int` >= 1 - at `$.weights[0].before`"),
+        (lambda audit: audit["weights"][0].update(containers=0), "Expected `int` >= 1 - at `$.weights[0].containers`"),
+    ],
+)
+def test_numbers_that_no_node_has_are_an_error_and_no_traceback(change: Change, problem: str) -> None:
+    placed = pod("api", container("app", "1"), container("log", "100m"))
+    found = audited(cluster(node(), placed), "- {runtimes: {default: runc 1.3.6}}")
+    written = json.loads(render_json(found))
+    assert render_json(load(json.dumps(written).encode(), "x")) == render_json(found)
+    change(written)
+    with pytest.raises(InputError, match=f"^x is a damaged audit: {re.escape(problem)}"):
+        load(json.dumps(written).encode(), "x")

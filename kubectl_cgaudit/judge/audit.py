@@ -19,6 +19,15 @@ Standing = Literal["", "known", "excepted"]
 When = Annotated[str, Meta(description="what the case assumes of an open question; empty if nothing is open")]
 
 
+Value = Annotated[int, Meta(ge=1, le=262144)]
+"""What a cgroup competes with: cpu.shares up to 262144, or a weight up to 10000."""
+Fraction = Annotated[float, Meta(ge=0, le=1)]
+Ratio = Annotated[float, Meta(ge=0, le=262144)]
+Milli = Annotated[int, Meta(ge=0)]
+"""CPU in thousandths."""
+_PodsPerSystem = Annotated[float, Meta(gt=1e-6, le=262144)]
+
+
 class _Record(Struct, frozen=True, rename="camel"):
     """A part of the audit."""
 
@@ -32,11 +41,13 @@ class Moment(_Record, frozen=True):
     """A pod's or container's cgroup at one moment."""
 
     version: Literal["v1", "v2"]
-    value: Annotated[int | None, Meta(description="cpu.shares on v1, cpu.weight on v2; null if the runtime sets none")]
-    nominal_ratio: Annotated[float | None, Meta(description="value / default: shares/1024 on v1, weight/100 on v2")]
-    share: Annotated[float | None, Meta(description="fraction of the node's CPU when everything wants CPU")]
-    against_system: Annotated[float | None, Meta(description="share / share of system.slice")]
-    in_pod: Annotated[float | None, Meta(description="containers: fraction of the pod's CPU; null for pods")]
+    value: Annotated[
+        Value | None, Meta(description="cpu.shares on v1, cpu.weight on v2; null if the runtime sets none")
+    ]
+    nominal_ratio: Annotated[Ratio | None, Meta(description="value / default: shares/1024 on v1, weight/100 on v2")]
+    share: Annotated[Fraction | None, Meta(description="fraction of the node's CPU when everything wants CPU")]
+    against_system: Annotated[Ratio | None, Meta(description="share / share of system.slice")]
+    in_pod: Annotated[Fraction | None, Meta(description="containers: fraction of the pod's CPU; null for pods")]
     quota_us: Annotated[int | None, Meta(description="CPU quota a 100000 us period; null for none")]
 
 
@@ -53,8 +64,8 @@ class ContainerAudit(_Record, frozen=True):
 
     name: str
     role: str
-    request_milli: int | None
-    limit_milli: int | None
+    request_milli: Milli | None
+    limit_milli: Milli | None
     cases: tuple[CaseChange, ...]
 
 
@@ -163,19 +174,21 @@ class QosMoment(_Record, frozen=True):
     """The pods of a QoS class at one moment. Guaranteed pods have no slice: theirs is the sum over the pods."""
 
     pods: int
-    value: Annotated[int, Meta(description="what competes inside kubepods: shares on v1, weight on v2")]
-    share: Annotated[float, Meta(description="fraction of the node's CPU; 0 if none of the pods wants CPU")]
+    value: Annotated[int, Meta(description="what competes inside kubepods: shares on v1, weight on v2", ge=0)]
+    share: Annotated[Fraction, Meta(description="fraction of the node's CPU; 0 if none of the pods wants CPU")]
 
 
 class NodeMoment(_Record, frozen=True):
     """A node at one moment. Values at the root are shares on v1 and weights on v2."""
 
     cgroup: Literal["v1", "v2"]
-    kubepods: int
-    system_slice: int
-    pods_per_system: Annotated[float, Meta(description="kubepods / system.slice")]
-    pods_share: Annotated[float, Meta(description="fraction of the node's CPU for all pods, when everything wants CPU")]
-    system_share: float
+    kubepods: Value
+    system_slice: Value
+    pods_per_system: Annotated[_PodsPerSystem, Meta(description="kubepods / system.slice")]
+    pods_share: Annotated[
+        Fraction, Meta(description="fraction of the node's CPU for all pods, when everything wants CPU")
+    ]
+    system_share: Fraction
     kubelet: str
     runtimes: dict[str, str]
     qos: Annotated[dict[str, QosMoment], Meta(description="by QoS class; empty in audits of schema 1.0")] = {}
@@ -197,7 +210,7 @@ class NodeAudit(_Record, frozen=True):
     container_runtime: str
     os_image: str
     kernel: str
-    allocatable_milli: int
+    allocatable_milli: Milli
     pod_count: int
     confidence: Annotated[Confidence, Meta(description="the weakest of cgroup version, runtimes in use and kubelet")]
     known: dict[str, Known]
@@ -319,12 +332,12 @@ class Verdict(_Record, frozen=True):
 class WeightCount(_Record, frozen=True):
     """How many containers ask for an amount of CPU and get certain numbers, over all cases."""
 
-    request_milli: Annotated[int | None, Meta(description="request, else limit; null for neither")]
+    request_milli: Annotated[Milli | None, Meta(description="request, else limit; null for neither")]
     before_version: Literal["v1", "v2"]
-    before: Annotated[int | None, Meta(description="cpu.shares or cpu.weight; null if the runtime sets none")]
+    before: Annotated[Value | None, Meta(description="cpu.shares or cpu.weight; null if the runtime sets none")]
     after_version: Literal["v1", "v2"]
-    after: int | None
-    containers: int
+    after: Value | None
+    containers: Annotated[int, Meta(ge=1)]
 
 
 class Audit(_Record, frozen=True):

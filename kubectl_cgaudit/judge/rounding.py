@@ -2,6 +2,8 @@
 
 UNIT = 1e9
 """One over the last digit that is shown."""
+LEAST = 0.5e-9
+"""No number that is shown lies between this and 0."""
 
 
 def shown(value: float) -> float:

@@ -1,12 +1,14 @@
 """An audit that was saved as JSON, read again."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TypeVar
 
 import msgspec
 
 from kubectl_cgaudit.errors import InputError
-from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit
+from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, CaseChange
+from kubectl_cgaudit.judge.rounding import LEAST
 from kubectl_cgaudit.judge.upgrade import upgraded
 
 T = TypeVar("T")
@@ -50,8 +52,8 @@ def _problems(audit: Audit) -> Iterator[str]:
     for node in audit.nodes:
         if not node.cases:
             yield f"node {node.name} has no cases"
-        if any(set(case.before.runtimes) != set(case.after.runtimes) for case in node.cases):
-            yield f"node {node.name} has other handlers before than after"
+        if len({frozenset(each.runtimes) for case in node.cases for each in (case.before, case.after)}) > 1:
+            yield f"node {node.name} has other handlers in one case than in another, or before than after"
         if missing := {"cgroup", "system_slice"} - set(node.known):
             yield f"of node {node.name} it does not say {min(missing)}"
     cases = {node.name: len(node.cases) for node in audit.nodes}
@@ -65,3 +67,14 @@ def _problems(audit: Audit) -> Iterator[str]:
                 yield f"pod {workload.namespace}/{pod.name} is on a node that is not there"
             elif {len(pod.cases), *(len(each.cases) for each in pod.containers)} != {cases[pod.node]}:
                 yield f"pod {workload.namespace}/{pod.name} has other cases than its node"
+            elif any(map(_too_small, chain(pod.cases, *[each.cases for each in pod.containers]))):
+                yield f"pod {workload.namespace}/{pod.name} has a share that is less than the least that is shown"
+
+
+def _too_small(case: CaseChange) -> bool:
+    """Whether a change from a share of this case is beyond all numbers: what is shown is 0, or LEAST and more."""
+    for moment in (case.before, case.after):
+        for share in (moment.share, moment.against_system, moment.in_pod):
+            if share and share < LEAST:
+                return True
+    return False

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kubectl_cgaudit.judge.figures import Figures, Fixed, Form, Named
-from kubectl_cgaudit.judge.rounding import shown
+from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.report.blanks import Kept
 
 Number = int | float | None
@@ -54,7 +54,7 @@ def parts_of(form: Form) -> list[list[str]]:
     found: list[Number] = []
     for row in form.fixed[1:]:
         before, after = [each.in_pod for each in row[0::2]], [each.in_pod for each in row[1::2]]
-        found += (*ends(before), *ends(after), *ends(list(map(_change, before, after))))
+        found += (*ends(before), *ends(after), *ends(list(map(relative, before, after))))
     texts = _texts(found)
     return [texts[at : at + 6] for at in range(0, len(texts), 6)]
 
@@ -88,25 +88,16 @@ def _reaches(pod: Figures) -> list[list[str]]:
         elif len(whens) == 1:
             one, two, three, four = texts[at : at + _SERIES]
             found.append([one, one, two, two, three, three, four, four])
-            change = _change(values[at + 1], values[at + 3])
+            change = relative(values[at + 1], values[at + 3])
             changes += [change, change]
         else:
             stop = at + _SERIES * len(whens)
-            reach: list[str] = []
-            for series in range(at, at + _SERIES):
-                own = values[series:stop:_SERIES]
-                # Of a cgroup that does not compete there is none in any case.
-                reach += ("null", "null") if None in own or not own else (text_of[min(own)], text_of[max(own)])  # type: ignore[type-var]
-            found.append(reach)
-            changes += ends(list(map(_change, values[at + 1 : stop : _SERIES], values[at + 3 : stop : _SERIES])))
+            series = [ends(values[first:stop:_SERIES]) for first in range(at, at + _SERIES)]
+            found.append([text_of.get(end, "null") for both in series for end in both])
+            changes += ends(list(map(relative, values[at + 1 : stop : _SERIES], values[at + 3 : stop : _SERIES])))
         at += _SERIES * len(whens)
     changed = _texts(changes)
     return [[*each, *changed[2 * place : 2 * place + 2]] for place, each in enumerate(found)]
-
-
-def _change(before: float | None, after: float | None) -> float | None:
-    """After / before - 1; None where there is nothing to compare."""
-    return shown(after / before - 1) if before and after is not None else None
 
 
 def _texts(numbers: Sequence[Number]) -> list[str]:

@@ -12,7 +12,7 @@ from random import Random
 import click
 
 from tools.fuzz import faults
-from tools.fuzz.check import Trouble, run
+from tools.fuzz.check import Trouble, randomness, run
 from tools.fuzz.targets import TARGETS
 
 _PART = 500
@@ -79,7 +79,7 @@ def main() -> int:
     parser.add_argument("--faults", type=int, default=0, help="so many clusters with random faults instead of inputs")
     given = parser.parse_args()
     if given.number is not None:
-        click.echo(run(given.only, TARGETS[given.only][0], given.seed, given.number))
+        click.echo(TARGETS[given.only][0](randomness(given.only, given.seed, given.number)))
         return 0
     if given.faults:
         return run_faults(given.faults, given.seed, given.processes)

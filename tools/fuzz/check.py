@@ -34,12 +34,16 @@ Target = Callable[[Random], bool]
 """Makes an input and reads it: whether there was a result. Raises CgauditError, which is right, or anything else."""
 
 
+def randomness(name: str, seed: int, number: int) -> Random:
+    """What makes input `number`, the same at every run."""
+    return Random(f"{seed} {name} {number}")  # noqa: S311 - no secret depends on it
+
+
 def run(name: str, target: Target, seed: int, number: int) -> bool | Trouble:
     """Whether input `number` had a result (False: an error in words), or what is wrong with how it was handled."""
-    random = Random(f"{seed} {name} {number}")  # noqa: S311 - no secret depends on it
     try:
         with _alarm():
-            return target(random)
+            return target(randomness(name, seed, number))
     except CgauditError as error:
         said = str(error)
         return False if said.strip() else Trouble(name, seed, number, "an error without words")

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -13,6 +14,8 @@ _SCALARS: tuple[Any, ...] = (
     "100m", "1e999", "1E3", ".5", "NaN", "Inf", "9" * 80, "null", "true", "\x00", "\n", "\x1b[31m", "\u202eevil", "\U0001f600",
     "\ud800", "ü", "a" * 300, "../../etc", "=1+1", "<script>", "|", "`", "%s%n", "{}", "kind", "items", "Pod", "Node", "List",
 )  # fmt: skip
+_NUMBERS = (None, 0, -1, 1, 2, 3, 7, 100, 10_000, 262_144, 262_145, 2**53, 10**30, 0.0, 0.5, 1.0, 1e-9, 0.999999999, -0.5, 1e-300,
+            5e-324, 1e9, 1e308)  # fmt: skip
 _BYTES = (b"\xff", b"\xc3", b"\xed\xa0\x80", b"\x00", b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"\\u", b"\\ud800",
           b"\n", b"\t", b"-", b"1e999", b"&a", b"*a", b"<<: ", b"!!python/object:os.system ", b"#", b"null",
           b"\xef\xbb\xbf")  # fmt: skip
@@ -83,6 +86,27 @@ def _wound(random: Random, parent: Any, key: Any) -> None:
         parent[key] = parent[key] + str(random.choice(_SCALARS))
     else:
         parent[key] = weird(random)
+
+
+def numbers(random: Random, document: Any) -> Any:
+    """A copy with another number everywhere under one key, which structure alone would all but never hit twice."""
+    made = copy.deepcopy(document)
+    holders = [(parent, key) for parent, key in _leaves(made) if isinstance(parent[key], (int, float))]
+    _, chosen = random.choice(holders)
+    number = random.choice(_NUMBERS)
+    part = random.choice((0.2, 1.0))
+    for parent, key in holders:
+        if key == chosen and random.random() < part:
+            parent[key] = number
+    return made
+
+
+def _leaves(at: Any) -> Iterator[tuple[Any, Any]]:
+    for key in list(at) if isinstance(at, dict) else range(len(at)):
+        if isinstance(at[key], (dict, list)):
+            yield from _leaves(at[key])
+        else:
+            yield at, key
 
 
 def damage(random: Random, data: bytes) -> bytes:

@@ -24,11 +24,13 @@ from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.judge import saved, scenario, thresholds
 from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.judge.build import audit
+from kubectl_cgaudit.judge.diff.build import diff
+from kubectl_cgaudit.report import diff_data, diff_html, diff_markdown, diff_table
 from kubectl_cgaudit.report.formats import FORMATS, render
 from kubectl_cgaudit.report.pieces import whole as joined
 from tools.fuzz import seeds
 from tools.fuzz.check import Target, WrongError
-from tools.fuzz.mutate import as_json, damage, structure, weird
+from tools.fuzz.mutate import as_json, damage, numbers, structure, weird
 
 _Understood = TypeVar("_Understood")
 _SIDE_KINDS = ("ReplicaSet", "Job", "RuntimeClass", "Event")
@@ -151,6 +153,16 @@ def report(random: Random) -> bool:
     return True
 
 
+def figures(random: Random) -> bool:
+    """An audit with other numbers than it had: what is taken for an audit can be written in all formats, and compared."""
+    found = saved.load(as_json(numbers(random, seeds.audit())), "audit.json")
+    _written(random.choice(FORMATS), found)
+    sound = saved.load(as_json(seeds.audit()), "sound.json")
+    compared = diff(found, sound) if random.randrange(2) else diff(sound, found)
+    random.choice((diff_table.render, diff_markdown.render, diff_html.render, diff_data.render_json))(compared)
+    return True
+
+
 def snapshots(random: Random) -> bool:
     """A damaged snapshot."""
     body, _ = _document(random, seeds.saved_cluster())
@@ -208,13 +220,14 @@ def kubeconfigs(random: Random) -> bool:
 
 
 TARGETS: dict[str, tuple[Target, int]] = {
-    "page": (page, 28),
-    "file": (file, 20),
+    "page": (page, 26),
+    "file": (file, 19),
     "metrics": (metrics, 12),
     "configz": (configz, 7),
     "states": (states_file, 7),
-    "report": (report, 6),
-    "snapshot": (snapshots, 7),
+    "report": (report, 5),
+    "figures": (figures, 5),
+    "snapshot": (snapshots, 6),
     "words": (words, 4),
     "quantity": (quantities, 5),
     "kubeconfig": (kubeconfigs, 4),
