@@ -281,6 +281,17 @@ def test_a_request_that_was_changed_explains_the_difference() -> None:
     assert not found.summary.moved
 
 
+def test_a_request_that_was_changed_explains_what_stayed_as_it_was() -> None:
+    before = audited(cluster(N1, pod("a", container("app", "1"), container("side", "100m"))), V2_LINEAR, "runtime")
+    kept = diff(before, now_of(cluster(N1, pod("a", container("app", "990m"), container("side", "100m"))), V2_LINEAR))
+    assert flat(kept)["default/a", "a", "app", "weight"] == (
+        "other-cause",
+        ("weight 39",),
+        ("weight 100",),
+        ("weight 39",),
+    )
+
+
 def deployed(name: str, on: str, request: str = "1") -> dict[str, Any]:
     return pod(name, container("app", request), on=on, owner=("StatefulSet", "web"))
 
@@ -298,6 +309,22 @@ def test_replicas_are_matched_by_node_and_replaced_nodes_by_their_size() -> None
         ("w-2", "w-8", "n2", "n2", "came-true"),
     ]
     assert (found.new_nodes, found.gone_nodes) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("came", "replaced", "gone"),
+    [
+        (("m1", "m2"), {"m1": "n1", "m2": "n2"}, ()),
+        (("m1", "m2", "m3"), {"m1": "n1", "m2": "n2", "m3": "n2"}, ()),
+        (("m1",), {"m1": "n1"}, ("n2",)),
+    ],
+)
+def test_replaced_nodes_stand_for_each_other_in_the_order_of_their_names(
+    came: tuple[str, ...], replaced: dict[str, str], gone: tuple[str, ...]
+) -> None:
+    found = diff(audited(cluster(N1, node("n2")), V1, "v2"), now_of(cluster(*map(node, came)), V2_LINEAR))
+    assert {each.name: each.replaces for each in found.nodes} == replaced
+    assert tuple(each.name for each in found.gone_nodes) == gone
 
 
 def test_new_nodes_that_could_stand_for_different_ones_are_not_guessed() -> None:

@@ -562,7 +562,14 @@ def test_values_at_the_root_are_left_out_when_their_version_is_overruled() -> No
 
 
 @pytest.mark.parametrize(
-    ("warned", "confidence"), [("2026-11-21T00:50:00Z", "likely"), ("2020-01-01T00:00:00Z", "hint"), ("", "hint")]
+    ("warned", "confidence"),
+    [
+        ("2026-11-21T00:50:00Z", "likely"),
+        ("2026-11-21T00:36:05Z", "likely"),
+        ("2026-11-21T00:36:04Z", "hint"),
+        ("2020-01-01T00:00:00Z", "hint"),
+        ("", "hint"),
+    ],
 )
 def test_a_warning_counts_only_for_the_current_start(warned: str, confidence: str) -> None:
     (each,) = [n for n in recorded().nodes if n.name == "worker-b"]
@@ -676,3 +683,34 @@ def test_a_node_without_a_kubepods_tree_is_never_taken_for_modelled() -> None:
     tree = msgspec.structs.replace(answers, config=config)
     sound = audited(msgspec.structs.replace(objects, kubelets={"n1": tree}), V2_LINEAR)
     assert (sound.nodes[0].confidence, sound.coverage.gaps) == ("likely", ())
+
+
+def test_what_is_only_known_not_to_be_quadratic_is_linear_once_somebody_says_so() -> None:
+    raw = node()
+    raw["status"]["runtimeHandlers"] = [{"name": "", "features": {"userNamespaces": False}}]
+    objects = cluster(raw, pod("p", container("c", "1")))
+    values = {
+        rules: audited(objects, rules).nodes[0].known["runtime:default"]
+        for rules in ("- {cgroup: v2}", "- {cgroup: v2, runtimes: {default: linear}}")
+    }
+    assert [(each.value, each.confidence) for each in values.values()] == [
+        ("not quadratic", "likely"),
+        ("linear", "assumed"),
+    ]
+
+
+@pytest.mark.parametrize(("shown", "version"), [(0, None), (1, None), (2, None), (3, "v1"), (28, None), (1000, "v1")])
+def test_shares_that_no_cgroup_has_prove_no_version(shown: int, version: str | None) -> None:
+    answers = KubeletAnswers("n1", None, False, {"/kubepods.slice": shown}, None, ())
+    assert measured.cgroup_version(answers) == version
+
+
+@pytest.mark.parametrize(("gone", "few"), [(4, {}), (5, {"n1": (3, 8)})])
+def test_half_of_the_containers_is_not_few(gone: int, few: dict[str, tuple[int, int]]) -> None:
+    objects = half_restarted()
+    answers = (objects.kubelets or {})["n1"]
+    left = dict(
+        sorted(answers.shares.items(), key=lambda each: "cri-containerd" in each[0])[: len(answers.shares) - gone]
+    )
+    partly = with_answers(objects, {"n1": msgspec.structs.replace(answers, shares=left)})
+    assert verify(partly, ()).few_containers == few

@@ -152,3 +152,26 @@ def test_the_command_draws_for_its_screen(monkeypatch: pytest.MonkeyPatch, capsy
     assert run(["explain", "edge/legacy-gateway-315cc6eec-8cb1d", *RECORDED_FLAGS]) == 0
     drawing = drawn(recorded(), "legacy-gateway-315cc6eec-8cb1d", STATES.read_text(), Screen(120))
     assert capsys.readouterr().out == drawing
+
+
+def test_the_tree_nests_each_pod_where_its_class_puts_it() -> None:
+    objects = cluster(
+        node("n1"),
+        pod("g", container("app", "1", "1"), qos="Guaranteed"),
+        pod("b", container("app", "500m"), container("log", "100m")),
+        pod("e", container("app"), qos="BestEffort"),
+    )
+    text = cgroups.as_text(compared(objects, V1, "v2"), Screen())
+    assert [line.split("  ")[0] if line[0] not in "│├└ " else line[:30].rstrip() for line in text.splitlines()[2:]] == [
+        "system.slice",
+        "kubepods.slice",
+        "├─ default/g",
+        "│  └─ app",
+        "├─ kubepods-burstable.slice",
+        "│  └─ default/b",
+        "│     ├─ app",
+        "│     └─ log",
+        "└─ kubepods-besteffort.slice",
+        "   └─ default/e",
+        "      └─ app",
+    ]

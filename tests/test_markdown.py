@@ -18,6 +18,7 @@ from kubectl_cgaudit.judge.audit import (
     Subject,
 )
 from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.report import markdown_tables
 from kubectl_cgaudit.report.content import (
     FORMULAS,
     coverage_facts,
@@ -29,12 +30,14 @@ from kubectl_cgaudit.report.content import (
     share,
     sureness,
 )
-from kubectl_cgaudit.report.cuts import IN_FULL
+from kubectl_cgaudit.report.cuts import IN_FULL, Limits
 from kubectl_cgaudit.report.escape import visible
+from kubectl_cgaudit.report.groups import grouped
 from kubectl_cgaudit.report.links import HOMEPAGE, finding_page
 from kubectl_cgaudit.report.markdown import MOST, START, render
+from kubectl_cgaudit.report.markdown_text import CUT, Page
 from tests.hostile import HOSTILE, hand_made
-from tests.support import audited, recorded_audit, recorded_blind
+from tests.support import V2_LINEAR, audited, cluster, node, recorded_audit, recorded_blind
 
 ROW = re.compile(r"(?<!\\)(?:\\\\)*\|")
 ROOT = Path(__file__).parent.parent
@@ -563,3 +566,14 @@ def test_an_audit_of_nothing() -> None:
     text = render(replace(hand_made(), nodes=(), workloads=(), findings=()))
     assert "No Linux node was audited." in text
     assert "No workload was audited: nothing can be said about workloads." in text
+
+
+def test_what_is_known_of_nodes_is_cut_and_counted() -> None:
+    page = Page(Limits(groups=2, listed=2))
+    (group,) = grouped(audited(cluster(node()), V2_LINEAR).nodes)
+    known = markdown_tables.nodes(page, [group]).split("### What is known of the nodes")[1].split("</details>")[0]
+    assert [line.split(" | ")[:2] for line in tables(known)[0][2:]] == [
+        ["| n1", "cgroup version"],
+        ["| n1", "cgroup driver"],
+        ["| n1", f"4 more{CUT}"],
+    ]

@@ -359,3 +359,15 @@ def test_an_audit_without_a_policy_has_none_of_it() -> None:
     found = json.loads(render_json(AUDIT))
     assert [found[key] for key in ("policy", "excepted", "baseline", "known", "fixed")] == [None, [], None, [], []]
     assert msgspec.json.decode(render_json(under(FULL)), type=Audit).excepted == under(FULL).excepted
+
+
+def test_a_policy_comes_before_a_baseline_and_not_after(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, compared_, policy = (str(tmp_path / name) for name in ("first.json", "compared.json", "p.yaml"))
+    Path(policy).write_text("thresholds: {system-loss: 10%}")
+    assert run([*RECORDED_FLAGS, "-o", f"json={first}"]) == 0
+    assert run([*RECORDED_FLAGS, "--baseline", first, "-o", f"json={compared_}"]) == 0
+    capsys.readouterr()
+    assert run(["report", compared_, "--policy", policy]) == 2
+    assert capsys.readouterr().err == (
+        f"error: {compared_} was compared with a baseline, and a policy comes before that; audit anew with both\n"
+    )

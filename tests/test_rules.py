@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubectl_cgaudit.cgroups.weights import linear, milli_to_shares, quadratic
-from kubectl_cgaudit.judge.rules.inside import request_for
+from kubectl_cgaudit.cgroups.weights import Formula, linear, milli_to_shares, quadratic, weight_of
+from kubectl_cgaudit.judge.rules.context import pod_hits
+from kubectl_cgaudit.judge.rules.inside import request_for, shifted
 from kubectl_cgaudit.text import percent
 from tests.support import (
     STATES,
@@ -15,6 +16,7 @@ from tests.support import (
     V2_QUADRATIC,
     audited,
     cluster,
+    compared,
     container,
     node,
     of_rule,
@@ -208,6 +210,32 @@ def test_204_claims_no_ratio_that_whole_weights_do_not_reach(
     assert (linear(milli_to_shares(raised)), linear(milli_to_shares(int(side[:-1])))) == weights
 
 
+def part(mine: int, theirs: int, formula: Formula) -> float:
+    own, other_ = (weight_of(milli_to_shares(milli), formula) for milli in (mine, theirs))
+    return own / (own + other_)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "formula", "found"),
+    [
+        # Weighing the two against each other in turn, these went back and forth between no shift and one far too large.
+        (50, 2000, "linear", (105, 1945)),
+        (20, 2000, "linear", (54, 1966)),
+        (1000, 100, "quadratic", (1050, 50)),
+    ],
+)
+def test_204_finds_the_shift_that_comes_nearest(
+    mine: int, theirs: int, formula: Formula, found: tuple[int, int]
+) -> None:
+    old: Formula = "quadratic" if formula == "linear" else "linear"
+    wanted = part(mine, theirs, old)
+    ratio = 1 / wanted - 1
+    assert shifted(mine, [theirs], [ratio], formula) == (found[0], [found[1]])
+    whole = mine + theirs
+    missed = [abs(part(each, whole - each, formula) / wanted - 1) for each in range(mine, whole)]
+    assert abs(part(*found, formula) / wanted - 1) == pytest.approx(min(missed))
+
+
 def with_init(migrate: str) -> Any:
     """As shop/payments: app=200m + metrics=20m, the sidecar vault=50m, then an init container."""
     vault = container("vault", "50m", restartPolicy="Always")
@@ -221,17 +249,17 @@ def with_init(migrate: str) -> Any:
         # The containers together decide: 270m.
         (
             "100m",
-            "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: app 200m -> 233m, "
-            "vault 50m -> 31m, metrics 20m -> 6m; weights app : vault : metrics = 33 : 8 : 3, as 204 : 51 : 20 now. "
+            "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: app 200m -> 227m, "
+            "vault 50m -> 37m, metrics 20m -> 6m; weights app : vault : metrics = 32 : 8 : 3, as 204 : 51 : 20 now. "
             "Raising app alone takes 391m, 191m more a pod to schedule. "
             "Not before the new runtime creates the containers on cgroup v2.",
         ),
         # The init container decides, and lowering vault lowers what it needs with it.
         (
             "400m",
-            "Shift the request inside the pod: app 200m -> 233m, vault 50m -> 31m, metrics 20m -> 6m; weights "
-            "app : vault : metrics = 33 : 8 : 3, as 204 : 51 : 20 now. The pod's request, of which init containers are a "
-            "part, goes from 450m to 431m, its weight from 18 to 17. Raising app alone takes 391m, 11m more a pod to "
+            "Shift the request inside the pod: app 200m -> 227m, vault 50m -> 37m, metrics 20m -> 6m; weights "
+            "app : vault : metrics = 32 : 8 : 3, as 204 : 51 : 20 now. The pod's request, of which init containers are a "
+            "part, goes from 450m to 437m, its weight from 18 to 17. Raising app alone takes 391m, 11m more a pod to "
             "schedule. Not before the new runtime creates the containers on cgroup v2.",
         ),
     ],
@@ -317,6 +345,40 @@ def test_207_besteffort_gains_on_v2() -> None:
         "Give these pods a CPU request: a pod with one is Burstable, and counts by its request in that slice. Or keep "
         "BestEffort pods off nodes that run full."
     )
+
+
+@pytest.mark.parametrize(("request_", "names"), [(None, []), ("1", ["n1"])])
+def test_207_is_about_nodes_that_have_other_pods_too(request_: str | None, names: list[str]) -> None:
+    """So small a node has less kubepods on v1 than the least weight on v2: all its pods gain, whatever their class."""
+    objects = [node(cpu="1m"), pod("b", container("c"), qos="BestEffort")]
+    objects += [pod("p", container("c", request_))] if request_ else []
+    assert sorted(of_rule(audited(cluster(*objects), V1, "v2"), "CGA207")) == names
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_equally_bad_cases_the_last_by_name_is_told(order: int) -> None:
+    (comparison,) = compared(cluster(node(), ONE), "- {cgroup: v2}", "runtime")
+    cases = sorted(comparison.pod(0), key=lambda each: each.case.when)
+    assert [each.case.when for each in cases] == ["linear runtime", "quadratic runtime"]
+    looks = [(each, (0.5 - 1e-12 * place, each.case.when, "")) for place, each in enumerate(cases)]
+    (hit,) = pod_hits(comparison.placed[0][0], None, looks[::order])
+    assert (hit.seen, hit.badness, hit.when) == ("quadratic runtime", 0.5, "")
+
+
+def test_302_a_limit_of_the_pod_alone_acts_by_each_nodes_own_runtime() -> None:
+    """Both hold the same numbers, but crun keeps the raw quota one cgroup below its scope."""
+    placed = [
+        pod(f"p-{on}", container("c"), resources={"requests": {"cpu": "50m"}, "limits": {"cpu": "77m"}}, on=on)
+        for on in ("a", "b")
+    ]
+    rules = (
+        "- {{match: {{name: a}}, cgroup: v2, kubelet: '1.35.2', runtimes: {{default: {}}}}}\n- {{match: {{name: b}}, "
+    )
+    rules += "cgroup: v2, kubelet: '1.35.2', runtimes: {{default: {}}}}}"
+    for first, second in (("crun 1.25", "runc 1.3.6"), ("runc 1.3.6", "crun 1.25")):
+        objects = cluster(node("a"), node("b"), *placed)
+        found = of_rule(audited(objects, rules.format(first, second), "v2"), "CGA302")
+        assert list(found) == ["default/p-b" if first.startswith("crun") else "default/p-a"]
 
 
 @pytest.mark.parametrize(

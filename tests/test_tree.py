@@ -3,8 +3,12 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from kubectl_cgaudit.predict.tree import NodeTree
+from kubectl_cgaudit.cgroups.version import KubeletVersion
+from kubectl_cgaudit.detect.runtime import parse
+from kubectl_cgaudit.predict.shape import Shapes
+from kubectl_cgaudit.predict.tree import NodeTree, predict
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, cluster, compared, container, node, pod
 
 
@@ -137,3 +141,31 @@ def test_shares_of_the_hungry_add_up_at_every_level(rules: str) -> None:
     assert sum(each.cgroup.share or 0 for each in of.pods) == pytest.approx(of.kubepods.share)
     for each in of.pods:
         assert sum(c.share or 0 for _, c in each.containers) == pytest.approx(each.cgroup.share)
+
+
+SETUPS: dict[str, Any] = {
+    "cgroup": ("v1", "v2"),
+    "kubelet_formula": ("linear", "quadratic"),
+    "kubelet_version": (KubeletVersion(1, 33, 5), KubeletVersion(1, 36, 0)),
+    "driver": ("systemd", "cgroupfs"),
+    "cfs_quota": (True, False),
+    "period_us": (100_000, 10_000),
+    "runtimes": tuple((("default", parse(said)),) for said in ("runc 1.1.15", "runc 1.3.6", "kata")),
+}
+
+
+@pytest.mark.parametrize("field", SETUPS)
+def test_shapes_of_one_setup_are_not_those_of_another(field: str) -> None:
+    """With one table for all setups each comes out as with a table of its own, and the settings tell."""
+    limited = pod("p", container("a", "300m", "755m"), container("b", "50m", "77m"))
+    objects = cluster(node(), limited, pod("q", container("a", "2")))
+    (comparison,) = compared(objects, V2_LINEAR, "v2")
+    start, shared = comparison.cases[0].now, Shapes()
+    seen = set()
+    for value in SETUPS[field]:
+        setup = replace(start, **{field: value})
+        trees = [predict(comparison.node, comparison.placed, setup, shapes) for shapes in (shared, Shapes())]
+        first, second = [tuple(tree.cgroups()) for tree in trees]
+        assert first == second
+        seen.add(first)
+    assert len(seen) == len(SETUPS[field])

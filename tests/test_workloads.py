@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from kubectl_cgaudit.judge.audit import Audit
+from kubectl_cgaudit.judge.shifts import Shifts
+from kubectl_cgaudit.judge.source import Pods, Source
+from kubectl_cgaudit.judge.tally import Tally
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod, recorded_audit
 
 TWO = pod("p", container("app", "200m"), container("sidecar", "20m"))
@@ -99,6 +102,7 @@ def test_windows_virtual_and_homeless_are_set_apart_counted_and_named() -> None:
             virtual,
             pod("w", container("c", "1"), on="win"),
             pod("v", container("c", "1"), on="aci"),
+            pod("v2", container("c", "1"), on="aci"),
             pod("h", container("c", "1"), on=None, phase="Pending"),
             pod("done", container("c", "1"), phase="Succeeded"),
             ONE,
@@ -111,7 +115,7 @@ def test_windows_virtual_and_homeless_are_set_apart_counted_and_named() -> None:
         ("aci",),
         ("default/h",),
     )
-    assert (coverage.pods_on_windows_nodes, coverage.pods_on_virtual_nodes, coverage.pods_finished) == (1, 1, 1)
+    assert (coverage.pods_on_windows_nodes, coverage.pods_on_virtual_nodes, coverage.pods_finished) == (1, 2, 1)
     assert (coverage.nodes_read, coverage.nodes_audited, coverage.pods_audited) == (3, 1, 1)
     assert [workload.name for workload in result.workloads] == ["p"]
     assert coverage.complete
@@ -316,3 +320,12 @@ def test_what_speaks_of_nothing_is_said_in_the_verdict(rules: str, to: str, unma
     result = audited(cluster(node(), ONE), rules, to)
     assert result.coverage.unmatched == unmatched
     assert result.verdict.sentence.endswith(f"Check what was said: {unmatched[0]}.")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_equal_losses_the_first_node_is_told_in_whatever_order_pods_come(order: int) -> None:
+    tally = Tally(Pods(Source.__new__(Source)))
+    for pod_, on, before in [("p", "n2", 4.0), ("q", "n1", 4.0), ("r", "n1", 6.0), ("s", "n3", 4.0)][::order]:
+        sure = -0.5, before, before / 2, 0.8, 0.4
+        tally.add(pod_, on, ("loses",), "certain", Shifts((), (), None, None, None, sure))
+    assert tally.sure_loss == (-0.5, "n1", 4.0, 2.0, 0.8, 0.4)

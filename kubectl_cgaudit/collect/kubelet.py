@@ -5,7 +5,6 @@ import queue
 import re
 import threading
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -238,33 +237,26 @@ def _together(
     ask: _Ask, nodes: Sequence[str], pods_by_node: Pods, progress: Progress, seconds: float
 ) -> dict[str, KubeletAnswers]:
     """Ask the nodes, a few at once, and give up each whose time is over."""
-    import urllib3
-
     answers: dict[str, KubeletAnswers] = {}
     waiting = list(dict.fromkeys(nodes))
     expected = len(waiting)
     talks: dict[str, _Talk] = {}
     at_once = min(_AT_ONCE, -(-expected // _NODES_A_TALK))
     done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
-    with warnings.catch_warnings():
-        # The caller reports once that nothing is verified; urllib3 would warn on every connection.
-        warnings.simplefilter("ignore", urllib3.exceptions.InsecureRequestWarning)
-        try:
-            while waiting or talks:
-                while waiting and len(talks) < at_once:
-                    node = waiting.pop(0)
-                    talks[node] = _start(ask, node, _Talk(time.monotonic() + _NODE_FACTOR * seconds), done)
-                for node in _ended(talks, done):
-                    talk = talks.pop(node)
-                    talk.ends = 0.0
-                    talk.missing(f"could not be read (no answer within {seconds:g} s)")
-                    answers[node] = understand(
-                        node, dict(talk.bodies), dict(talk.reasons), pods_by_node.get(node, set())
-                    )
-                    progress("kubelets", len(answers), expected)
-        finally:
-            for talk in talks.values():
+    try:
+        while waiting or talks:
+            while waiting and len(talks) < at_once:
+                node = waiting.pop(0)
+                talks[node] = _start(ask, node, _Talk(time.monotonic() + _NODE_FACTOR * seconds), done)
+            for node in _ended(talks, done):
+                talk = talks.pop(node)
                 talk.ends = 0.0
+                talk.missing(f"could not be read (no answer within {seconds:g} s)")
+                answers[node] = understand(node, dict(talk.bodies), dict(talk.reasons), pods_by_node.get(node, set()))
+                progress("kubelets", len(answers), expected)
+    finally:
+        for talk in talks.values():
+            talk.ends = 0.0
     return {node: answers[node] for node in dict.fromkeys(nodes)}
 
 

@@ -84,7 +84,7 @@ def _leftovers(state: State, containers: Iterable[ContainerFormula]) -> tuple[Le
     now = {handler: known.formula for handler, known in state.runtimes}
     return tuple(
         Leftover(each.namespace, each.pod, each.container, each.handler, each.weight, each.formula)
-        for each in sorted(containers, key=lambda each: each.handler)
+        for each in containers
         if each.formula != now.get(each.handler)
     )
 

@@ -136,7 +136,7 @@ def _shown(answers: KubeletAnswers, cgroup: Cgroup) -> int | None:
 
 def _difference(node: str, same: Sequence[Cgroup], shown: int, version: CgroupVersion | None) -> Difference | None:
     first = same[0]
-    fitting = [cgroup for cgroup in same if version is None or cgroup.version == version] or list(same)
+    fitting = [cgroup for cgroup in same if version is None or cgroup.version == version]
     predicted = tuple(sorted({cgroup.value for cgroup in fitting if cgroup.value is not None}))
     if not predicted or any(_as_shown(cgroup, shown) == cgroup.value for cgroup in fitting):
         return None

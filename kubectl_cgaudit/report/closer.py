@@ -130,7 +130,8 @@ def _why(
         because = f", because {pod.node} goes from cgroup {before.cgroup} to {then.cgroup}" if moved else ""
         ratio = arrow(ratio_to_system(before), ratio_to_system(then))
         values = f"{before.kubepods} : {before.system_slice} -> {then.kubepods} : {then.system_slice}"
-        if abs(root) >= abs(whole) / 2:
+        # The whole is the product of both levels; where they move apart, the root explains nothing of a gain.
+        if abs(root) >= abs(whole - root):
             parts.append(f"At the root of the tree pods : system.slice goes {ratio} ({values}){because}.")
         else:
             parts.append(

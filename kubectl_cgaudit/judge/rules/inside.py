@@ -31,7 +31,6 @@ class _Part(NamedTuple):
     change: float | None
 
 
-_ROUNDS = 10
 _MOST_MILLI = MAX_SHARES * 1000 // 1024
 
 
@@ -173,16 +172,33 @@ def _row(loser: int, gainers: Sequence[int], formula: Formula) -> str:
 
 
 def shifted(loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula) -> tuple[int, list[int]]:
-    """Requests with the same sum whose weights have the wanted ratios to the loser's, as near as requests allow."""
-    mine, theirs = loser, list(gainers)
-    for _ in range(_ROUNDS):
+    """Requests with the same sum that give the loser its part back, as near as whole weights allow.
+
+    The more it has, the less it lacks: bisected, as weighing the two sides against each other in turn need not settle.
+    """
+    whole = loser + sum(gainers)
+
+    def split(mine: int) -> tuple[int, list[int]]:
         weight = _weight(mine, formula)
-        lowered = [min(old, request_for(weight * part, formula)) for old, part in zip(gainers, ratios, strict=True)]
-        grown = loser + sum(gainers) - sum(lowered)
-        if (grown, lowered) == (mine, theirs):
-            break
-        mine, theirs = grown, lowered
-    return mine, theirs
+        theirs = [min(old, request_for(weight * part, formula)) for old, part in zip(gainers, ratios, strict=True)]
+        left = whole - mine - sum(theirs)
+        for place in sorted(range(len(theirs)), key=lambda place: -gainers[place]):
+            given = max(1, min(gainers[place], theirs[place] + left))
+            left -= given - theirs[place]
+            theirs[place] = given
+        return mine, theirs
+
+    def lacks(requests: tuple[int, list[int]]) -> float:
+        return _lost(*requests, ratios, formula)
+
+    least, most = loser, whole - len(gainers)
+    while least < most:
+        middle = (least + most) // 2
+        if lacks(split(middle)) > 0:
+            least = middle + 1
+        else:
+            most = middle
+    return min((split(mine) for mine in (least - 1, least) if mine >= loser), key=lambda each: abs(lacks(each)))
 
 
 def raised_alone(loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula) -> int:
