@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from kubectl_cgaudit.collect.kubeconfig import LOG_IN, NEXT, Choice, Fields, not_found, text
+from kubectl_cgaudit.collect.exec_plugin import ask
+from kubectl_cgaudit.collect.kubeconfig import LOG_IN, NEXT, Choice, Fields, not_found
 from kubectl_cgaudit.errors import ClusterError
 
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -100,34 +101,15 @@ def _with_token(choice: Choice) -> Fields:
             raise ClusterError(f"the tokenFile of {choice.where} cannot be read: {_said(error)}; {LOG_IN}") from None
     if "exec" not in user or "token" in user:
         return user
-    status = _run_plugin(user["exec"], choice)
+    credential = ask(user["exec"], choice.cluster, choice.where)
     given: Fields = {}
-    if status.get("token"):
-        given["token"] = status["token"]
-    certificate, key = status.get("clientCertificateData"), status.get("clientKeyData")
-    if isinstance(certificate, str) and isinstance(key, str) and certificate and key:
+    if credential.token:
+        given["token"] = credential.token
+    certificate, key = credential.client_certificate_data, credential.client_key_data
+    if certificate and key:
         given["client-certificate-data"] = base64.b64encode(certificate.encode()).decode()
         given["client-key-data"] = base64.b64encode(key.encode()).decode()
-    if not given:
-        raise ClusterError(f"the exec plugin of {choice.where} gave neither token nor certificate; {LOG_IN}")
     return {name: value for name, value in user.items() if name != "exec"} | given
-
-
-def _run_plugin(plugin: Fields, choice: Choice) -> Fields:
-    node = _kubernetes("config.kube_config").ConfigNode
-    command = plugin.get("command") if isinstance(plugin, dict) else None
-    try:
-        run = _kubernetes("config.exec_provider").ExecProvider
-        status: Fields = run(node("exec", plugin), None, node("cluster", choice.cluster)).run()
-        status.get("token")
-    except FileNotFoundError:
-        hint = " ".join(text(plugin.get("installHint")).split())[:200]
-        raise ClusterError(
-            f"the exec plugin {command} of {choice.where} is not installed; {hint or 'install it, then try again'}"
-        ) from None
-    except _broken() as error:
-        raise ClusterError(f"the exec plugin {command} of {choice.where} failed: {_said(error)}; {LOG_IN}") from None
-    return status
 
 
 def _kubernetes(module: str) -> Any:
