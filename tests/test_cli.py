@@ -17,6 +17,7 @@ import yaml
 
 from kubectl_cgaudit.cli.main import as_kubectl_takes_them, run
 from kubectl_cgaudit.report import schema
+from kubectl_cgaudit.report.formats import FORMATS
 from tests.support import GOLDEN, RECORDED_FLAGS, container, node, pod
 
 
@@ -516,6 +517,22 @@ def test_reports_are_current() -> None:
         path = reports / f"recorded-cluster.{'md' if name == 'markdown' else name}"
         made = subprocess.run(command(*RECORDED_FLAGS, "-o", name), capture_output=True, check=True).stdout
         assert made == path.read_bytes(), "run `make reports`"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_programs_read_is_utf_8_on_every_machine(name: str, tmp_path: Path) -> None:
+    objects = [node("größe"), pod("größe", container("c", "1"), on="größe")]
+    (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": objects}))
+    flags = ["-f", str(tmp_path / "c.json"), "--to", "v2", "-o"]
+    assert run([*flags, f"{name}={tmp_path / 'saved'}"]) == 0
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    printed = subprocess.run(command(*flags, name), capture_output=True, check=True, env=environment).stdout
+    if name in ("table", "wide"):
+        assert b"gr\\xf6\\xdfe" in printed
+        assert printed.isascii()
+    else:
+        assert name == "prometheus" or "größe".encode() in printed  # It names nothing of the cluster.
+        assert printed == (tmp_path / "saved").read_bytes()
 
 
 KUBELETS = [*RECORDED_FLAGS[:-2], f"--kubelet=files:{GOLDEN}"]

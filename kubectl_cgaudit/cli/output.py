@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FEW = 3
+_FOR_PEOPLE = ("table", "wide", "text")
 
 
 class Output(NamedTuple):
@@ -73,7 +74,7 @@ def deliver(texts: Sequence[tuple[Output, str]]) -> None:
             click.echo(f"wrote {output.format} to {output.path}", err=True)
     for output, text in texts:
         if not output.path:
-            show(text)
+            _shower(output)(text)
 
 
 def deliver_audit(audit: "Audit", outputs: Sequence[Output]) -> None:
@@ -129,7 +130,7 @@ def _lenient(sink: Callable[[str], None], closed: list[PipeClosedError]) -> Call
 def _sink(output: Output) -> Iterator[Callable[[str], None]]:
     """Where a report's pieces go; a file is there when all is well at the end."""
     if output.path is None:
-        yield show
+        yield _shower(output)
         return
     with saving(output.path) as file:
         yield lambda text: _put(output.path or "", file, text.encode("utf-8", errors="backslashreplace"))
@@ -145,15 +146,27 @@ def _put(path: str, file: BinaryIO, data: bytes) -> None:
         raise unwritable(path, error) from None
 
 
+def _shower(output: Output) -> Callable[[str], None]:
+    """How a format goes to standard output: people get what their terminal can show, programs UTF-8 wherever they run."""
+    return show if output.format in _FOR_PEOPLE else _hand_over
+
+
 def show(text: str) -> None:
     """Write to standard output what it can encode, the rest as escapes. Raises CgauditError when it is closed."""
+    encoding = _encoding()
+    _echo(text.encode(encoding, errors="backslashreplace").decode(encoding))
+
+
+def _hand_over(text: str) -> None:
+    _echo(text.encode("utf-8", errors="backslashreplace"))
+
+
+def _echo(written: str | bytes) -> None:
     if sys.stdout is None:
         raise CgauditError("standard output is closed; write to a file with -o FORMAT=FILE")
-    encoding = _encoding()
-    # Whether there is colour has been decided: click would take it out of a pipe again.
-    shown = text.encode(encoding, errors="backslashreplace").decode(encoding)
     try:
-        click.echo(shown, nl=False, color=True)
+        # Whether there is colour has been decided: click would take it out of a pipe again.
+        click.echo(written, nl=False, color=True)
     except BrokenPipeError:
         # click itself would exit with 1.
         raise PipeClosedError from None
