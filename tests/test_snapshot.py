@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -308,3 +309,12 @@ def test_hostile_names_come_back_as_they_were() -> None:
     found = cluster(node("n1"), pod('<b>\x1b[31m"\u202e', container("a|b\n", "1")))
     assert again(found).pods == found.pods
     assert msgspec.json.decode(snapshot.encode(found))["cluster"]["pods"][0]["name"] == '<b>\x1b[31m"\u202e'
+
+
+def test_the_help_names_no_flag_that_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["snapshot", "--help"]) == 0
+    named = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
+    assert not {"--states", "--namespace", "--all-namespaces", "--selector"} & set(named)
+    assert {"--filename", "--kubelet", "--context", "--output"} <= set(named)
+    assert run(["snapshot", "-n", "shop", "-o", "-"]) == 2
+    assert "leave -n out here" in capsys.readouterr().err

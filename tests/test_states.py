@@ -102,6 +102,14 @@ def test_a_new_kubelet_only_hints_at_v2() -> None:
         ),
         ("- 5", "s.yaml rule 1 must hold match, cgroup, driver, kubelet, system_slice, runtimes, root, not '5'"),
         (
+            "- {kubelet: linear 1.35 quadratic}",
+            "s.yaml rule 1: kubelet: 'quadratic' is one too many; write a formula, a version, or one of each",
+        ),
+        (
+            "- {kubelet: 1.34 1.35}",
+            "s.yaml rule 1: kubelet: '1.35' is one too many; write a formula, a version, or one of each",
+        ),
+        (
             "- {kubelet: fast}",
             "s.yaml rule 1: kubelet: 'fast' is neither linear, quadratic nor a version such as 1.35.2",
         ),

@@ -60,6 +60,17 @@ def snapshot_command(path: str, **flags: Any) -> int:
     return exit_code(cluster)
 
 
+# They are refused with a reason; the help names what is of use.
+for _parameter in snapshot_command.params:
+    if isinstance(_parameter, click.Option) and _parameter.name in (
+        "namespace",
+        "all_namespaces",
+        "selector",
+        "states",
+    ):
+        _parameter.hidden = True
+
+
 def _deliver(path: str, data: bytes) -> None:
     if path != "-":
         files.save(path, data)

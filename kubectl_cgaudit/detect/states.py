@@ -106,7 +106,10 @@ def _kubelet(said: Mapping[str, Any], where: str) -> tuple[Formula | None, Kubel
     formula: Formula | None = None
     version: KubeletVersion | None = None
     for word in settings.text(said.get("kubelet", ""), f"{where}: kubelet").split():
-        if word in ("linear", "quadratic"):
+        is_formula = word in ("linear", "quadratic")
+        if (formula if is_formula else version) is not None:
+            raise UsageError(f"{where}: kubelet: {word!r} is one too many; write a formula, a version, or one of each")
+        if is_formula:
             formula = "linear" if word == "linear" else "quadratic"
         elif not (version := KubeletVersion.parse(word)):
             raise UsageError(f"{where}: kubelet: {word!r} is neither linear, quadratic nor a version such as 1.35.2")
