@@ -140,6 +140,10 @@ def test_what_the_baseline_excepted_is_new_when_the_exception_ends_and_what_it_k
     assert compared(compared(AUDIT)).findings == ()
 
 
+def test_a_target_written_another_way_is_the_same() -> None:
+    assert compared(recorded_audit("v2,runtime")).findings == ()
+
+
 def test_another_target_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         compared(recorded_audit("runtime"))

@@ -344,7 +344,8 @@ def test_namespace_and_selector_choose_what_is_reported_not_what_competes(
 def test_a_mistake_is_one_sentence_and_an_exit_code(
     words: list[str], code: int, message: str, small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["-f", str(small), *words]) == code
+    source = [] if words[0] == "convert" else ["-f", str(small)]
+    assert run([*source, *words]) == code
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith(f"error: {message}")
@@ -533,6 +534,27 @@ def test_what_programs_read_is_utf_8_on_every_machine(name: str, tmp_path: Path)
     else:
         assert name == "prometheus" or "größe".encode() in printed  # It names nothing of the cluster.
         assert printed == (tmp_path / "saved").read_bytes()
+
+
+def test_flags_before_a_command_and_behind_it_count_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes, pods = str(GOLDEN / "nodes.json"), str(GOLDEN / "pods.json")
+    classes = ["-f", str(GOLDEN / "runtimeclasses.json")]
+    assert run(["nodes", "-f", nodes, "-f", pods, *classes]) == 0
+    expected = capsys.readouterr().out
+    assert run(["-f", nodes, "-f", pods, "nodes", *classes]) == 0
+    assert capsys.readouterr().out == expected
+    data, text = (tmp_path / name for name in ("json", "text"))
+    assert run(["-f", nodes, "-o", f"json={data}", "nodes", "-o", f"text={text}", "-f", pods, *classes]) == 0
+    assert text.read_text() == expected
+    assert len(json.loads(data.read_text())["nodes"]) == 3
+
+
+@pytest.mark.parametrize("name", ["report", "diff", "convert", "version", "manifests"])
+def test_what_reads_no_objects_takes_no_files_of_them(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["-f", "x.json", name]) == 2
+    assert capsys.readouterr().err == f"error: -f is no flag of {name}; leave it out\n"
 
 
 KUBELETS = [*RECORDED_FLAGS[:-2], f"--kubelet=files:{GOLDEN}"]

@@ -51,6 +51,23 @@ def test_commands_and_flags(tmp_path: Path) -> None:
     assert ask("--request", home=tmp_path) == (["--request-timeout"], ":4")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-f", ""),
+        ("diff", ""),
+        ("diff", "a.json", ""),
+        ("diff", "--states-after", ""),
+        ("snapshot", "-o", ""),
+        ("-o", "json="),
+        ("-o", "json=rep"),
+        ("report", ""),
+    ],
+)
+def test_every_place_of_a_file_is_left_to_the_shell(words: tuple[str, ...], tmp_path: Path) -> None:
+    assert ask(*words, home=tmp_path) == ([], ":0")
+
+
 def test_values_that_are_known_beforehand(tmp_path: Path) -> None:
     assert ask("-o", "", home=tmp_path) == (sorted(FORMATS), ":4")
     assert ask("tree", "-o", "j", home=tmp_path) == (["json"], ":4")

@@ -34,6 +34,10 @@ V1_OLD = "- {cgroup: v1, runtimes: {default: runc 1.1.5}}"
         ("runc=1.3.6", "v1", "runc 1.3.6 (quadratic)", "1.33.13"),
         ("runc=1.2.9,v2,kubelet=1.36.1", "v2", "runc 1.2.9 (linear)", "1.36.1"),
         ("crun=1.28", "v1", "runc 1.1.5 (linear)", "1.33.13"),
+        ("runc=1.3.6+v2", "v2", "runc 1.3.6 (quadratic)", "1.33.13"),
+        ("v2+runc=1.3.6", "v2", "runc 1.3.6 (quadratic)", "1.33.13"),
+        ("kubelet=1.35.1+v2+runtime", "v2", "runc 1.3.2 (quadratic)", "1.35.1"),
+        ("kubelet=1.35+k3s1+runc=1.3.6+azure", "v1", "runc 1.3.6+azure (quadratic)", "1.35.0"),
     ],
 )
 def test_each_target_starts_from_what_the_node_is(to: str, cgroup: str, runtime: str, kubelet: str) -> None:
@@ -184,6 +188,17 @@ def test_anything_else_is_refused(to: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         scenario.parse(to)
     assert str(caught.value).startswith(message)
+
+
+def test_a_file_with_the_name_of_a_target_does_not_stand_in_its_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("v2", "v2+runtime", "runc=1.3.6"):
+        Path(name).write_text("no states file")
+        assert scenario.parse(name).rules == ()
+    Path("moved").write_text("- {cgroup: v2}")
+    assert len(scenario.parse("moved").rules) == 1
 
 
 def test_a_scenario_describes_itself() -> None:

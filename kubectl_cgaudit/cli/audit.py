@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cli import options, output, policy
 from kubectl_cgaudit.cli.commands import Commands, load
+from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.report.formats import FORMATS
 
@@ -39,6 +40,7 @@ Needs: list on nodes and pods."""
 @click.option(
     "--threshold",
     "thresholds",
+    cls=Repeatable,
     multiple=True,
     metavar="NAME=VALUE",
     help="From where on a change is a finding: system-loss=10%, system-gain=10%, pod-move=5%, outweighed=10, "
@@ -55,7 +57,7 @@ def group(ctx: click.Context, /, to: str, outputs: tuple[str, ...], thresholds: 
     if ctx.invoked_subcommand:
         # A flag before the command counts as if it stood behind it: `kubectl cgaudit -f x tree`.
         given = {n: v for n, v in ctx.params.items() if ctx.get_parameter_source(n) is not ParameterSource.DEFAULT}
-        known = {option.name for option in load(ctx.invoked_subcommand).params} | {"files"}
+        known = {option.name for option in load(ctx.invoked_subcommand).params}
         stray = sorted(set(given) - known)
         if stray:
             flag = next(option.opts[0] for option in ctx.command.params if option.name == stray[0])

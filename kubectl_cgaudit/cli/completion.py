@@ -15,7 +15,7 @@ Values = Callable[[dict[str, Any], str], Iterable[str]]
 _FILES, _NO_SPACE, _NO_FILES = 0, 2, 4
 _TARGETS = ("v2", "runtime", "v2+runtime", "kubelet=", "runc=", "crun=", "youki=")
 _THRESHOLDS = ("system-loss=", "system-gain=", "pod-move=", "outweighed=", "outweighed-reserve=", "divisible=")
-_TAKE_FILES = ("files", "file", "states", "kubeconfig")
+_TAKE_FILES = ("files", "file", "states", "states_after", "kubeconfig", "before", "after", "path")
 
 
 @click.command("__complete", hidden=True, add_help_option=False, context_settings={"ignore_unknown_options": True})

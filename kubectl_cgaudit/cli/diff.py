@@ -11,6 +11,7 @@ from kubectl_cgaudit.cli import output
 from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
 from kubectl_cgaudit.cli.options import DEFAULT_TO
 from kubectl_cgaudit.cli.progress import Progress
+from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.errors import InputError, UsageError
 from kubectl_cgaudit.judge import scenario
 from kubectl_cgaudit.judge.audit import Audit
@@ -49,6 +50,7 @@ class _Head(Struct, rename="camel"):
 @click.option(
     "--threshold",
     "thresholds",
+    cls=Repeatable,
     multiple=True,
     metavar="NAME=VALUE",
     help="From where on a share has moved: system-loss=10%, system-gain=10%, pod-move=5%. An audit holds its own.",

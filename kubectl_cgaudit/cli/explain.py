@@ -9,8 +9,6 @@ from kubectl_cgaudit.cli.tree import compare, exit_code, find_node
 from kubectl_cgaudit.collect.model import Cluster, Pod
 from kubectl_cgaudit.errors import NotFoundError, UsageError
 
-_FORMATS = ("text", "json")
-
 
 @click.command("explain")
 @click.argument("pod", metavar="NAMESPACE/POD")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _INPUT = (
         "-f",
         "--filename",
         "files",
+        cls=Repeatable,
         multiple=True,
         metavar="FILE",
         help="Audit what kubectl get nodes,pods -A -o json (or yaml) printed instead of a live cluster; "
@@ -41,7 +43,14 @@ _CONNECTION = (
     click.option("--cluster", metavar="NAME", help="The kubeconfig cluster to use."),
     click.option("--user", metavar="NAME", help="The kubeconfig user to use."),
     click.option("--as", "as_user", metavar="USER", help="User to impersonate."),
-    click.option("--as-group", "as_groups", multiple=True, metavar="GROUP", help="Group to impersonate; repeatable."),
+    click.option(
+        "--as-group",
+        "as_groups",
+        cls=Repeatable,
+        multiple=True,
+        metavar="GROUP",
+        help="Group to impersonate; repeatable.",
+    ),
     click.option(
         "--request-timeout", metavar="TIME", default="0", help="Give up on a request after this: 30s, 1m; 0 is 60s."
     ),

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 import click
 
 from kubectl_cgaudit.cli.files import save, saving, unwritable
+from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from kubectl_cgaudit.judge.audit import Audit
     from kubectl_cgaudit.report.screen import Screen
 
@@ -34,13 +37,18 @@ def option(formats: tuple[str, ...]) -> Callable[[F], F]:
     else:
         words = f"{', '.join(formats[:-1])} or {formats[-1]}"
 
-    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-        return [name for name in formats if name.startswith(incomplete)]
+    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list["CompletionItem"]:
+        from click.shell_completion import CompletionItem
+
+        if "=" in incomplete:
+            return [CompletionItem(incomplete, type="file")]
+        return [CompletionItem(name) for name in formats if name.startswith(incomplete)]
 
     return click.option(
         "-o",
         "--output",
         "outputs",
+        cls=Repeatable,
         multiple=True,
         metavar="FORMAT[=FILE]",
         help=f"{words}. [default: {formats[0]}]",

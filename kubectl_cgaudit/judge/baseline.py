@@ -56,7 +56,8 @@ def against(baseline: Baseline, audit: Audit) -> Audit:
     judged other migrations.
     """
     earlier = baseline.audit
-    if earlier.scenario.to != audit.scenario.to:
+    # v2,runtime is v2+runtime.
+    if earlier.scenario.description != audit.scenario.description:
         raise UsageError(
             f"--baseline {baseline.source} was audited with --to {earlier.scenario.to}, and this is --to {audit.scenario.to}; "
             "compare audits of the same target"

@@ -1,5 +1,6 @@
 """Where the nodes go: `--to`, and what a node is after it, always starting from what it is now."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.errors import UsageError
 
 _FORMS = "v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6 or crun=1.28, combined with commas, or a states file"
+# A build of a version has a + of its own: 1.3.6+azure.
+_TARGET = re.compile(r"v2|runtime|(?:kubelet|runc|crun|youki)=.+")
+_SEPARATOR = re.compile(r",|\+(?=(?:v2|runtime|(?:kubelet|runc|crun|youki)=[^,+]*)(?:$|[,+]))")
 
 
 class Scenario(Struct, frozen=True):
@@ -48,12 +52,13 @@ class Scenario(Struct, frozen=True):
 
 def parse(to: str) -> Scenario:
     """Read `--to`. Raises UsageError for anything that is neither a target nor a states file."""
-    if _is_file(to):
-        return _from_file(to)
     plain = to.replace(" ", "")
+    words = _SEPARATOR.split(plain)
+    # No file that happens to lie here changes what a target means.
+    if not all(map(_TARGET.fullmatch, words)) and _is_file(to):
+        return _from_file(to)
     if not plain:
         raise UsageError(f"--to is empty; write {_FORMS}")
-    words = [word for part in plain.split(",") for word in (part.split("+") if "=" not in part else [part])]
     if len(words) == 1 and words[0] not in ("v2", "runtime") and "=" not in words[0]:
         raise UsageError(f"--to: {to!r} is neither a target nor a file; write {_FORMS}")
     v2 = new_runtime = False
