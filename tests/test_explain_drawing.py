@@ -1,16 +1,37 @@
 """`explain` as a drawing: the tree, its bars, and the arithmetic under each level."""
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from kubectl_cgaudit.cgroups import paths
+from kubectl_cgaudit.cgroups.weights import linear_inverse
 from kubectl_cgaudit.cli.main import run
-from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.collect.assemble import with_answers
+from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
 from kubectl_cgaudit.detect.handlers import handler
 from kubectl_cgaudit.report import cgroups, explain
 from kubectl_cgaudit.report.drawing import bar, below, branches
 from kubectl_cgaudit.report.screen import Screen
-from tests.support import RECORDED_FLAGS, STATES, V1, V2_LINEAR, cluster, compared, container, node, pod, recorded
+from tests.support import (
+    RECORDED_FLAGS,
+    STATES,
+    V1,
+    V2_LINEAR,
+    V2_QUADRATIC,
+    cluster,
+    compared,
+    container,
+    node,
+    pod,
+    recorded,
+)
+from tests.test_evidence import with_kubelets
 from tests.test_table import HOSTILE, displayed
 
 GATEWAY = """\
@@ -175,3 +196,95 @@ def test_the_tree_nests_each_pod_where_its_class_puts_it() -> None:
         "   └─ default/e",
         "      └─ app",
     ]
+
+
+def test_a_cgroup_that_only_the_target_has_stands_beside_nothing(tmp_path: Path) -> None:
+    (tmp_path / "to.yaml").write_text("- {cgroup: v2, root: {docker: 100}}")
+    objects, to = cluster(node(), pod("a", container("x", "1"))), str(tmp_path / "to.yaml")
+    text = drawn(objects, "a", V1, Screen(), to)
+    assert (
+        "system.slice           now    shares 1024  ██░░░░░░ 20%        20%\n"
+        "                       after  weight 100   ██░░░░░░ 28%        28%\n"
+        "docker                 now    not there    -                     -\n"
+        "                       after  weight 100   ██░░░░░░ 28%        28%\n"
+        "kubepods               now    shares 4096  ██████░░ 80%        80%\n"
+    ) in text
+    wide = drawn(objects, "a", V1, Screen(200), to)
+    assert "after: kubepods: 157 / (157 + system.slice 100 + docker 100) = 44% of the node" in wide
+    comparisons = compared(objects, V1, to)
+    assert "docker                        not there -> 100  - -> 28%" in cgroups.as_text(comparisons, Screen())
+    rows = {row["cgroup"]: row for row in json.loads(cgroups.as_json(comparisons))["cgroups"]}
+    assert (rows["/docker"]["now"], rows["/docker"]["after"]["weight"]) == (None, 100)
+    assert (rows["/system.slice"]["now"]["shares"], rows["/system.slice"]["after"]["weight"]) == (1024, 100)
+
+
+def measured_as(objects: Cluster, shown: dict[str, int], **settings: Any) -> Cluster:
+    """The cluster with what the kubelet of n1 answers."""
+    config = (with_kubelets(recorded()).kubelets or {})["worker-a"].config
+    assert config is not None
+    answers = KubeletAnswers("n1", "v2", False, shown, replace(config, **settings), ())
+    return with_answers(objects, {"n1": answers})
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"cpu_cfs_quota": False}, ["limit 500m: no quota, as the kubelet's cpuCFSQuota is false"]),
+        ({"cpu_cfs_quota": True}, ["limit 500m * 100000 us / 1000 = 50000 us: the quota"]),
+        (
+            {"enforce_node_allocatable": ()},
+            ["capacity 4000m -> 4000 * 1024 // 1000 = 4096 shares -> 1 + ((4096 - 2) * 9999) // 262142 = weight 157"],
+        ),
+        (
+            {},
+            [
+                "allocatable CPU 3500m -> 3500 * 1024 // 1000 = 3584 shares -> 1 + ((3584 - 2) * 9999) // 262142 = weight 137"
+            ],
+        ),
+    ],
+)
+def test_the_kubelets_settings_are_in_the_arithmetic(settings: dict[str, Any], said: list[str]) -> None:
+    raw = node()
+    raw["status"]["allocatable"] = {"cpu": "3500m"}
+    objects = measured_as(cluster(raw, pod("a", container("x", "1", "500m"))), {}, **settings)
+    text = " ".join(drawn(objects, "a", V2_LINEAR, Screen(200), "runtime").split())
+    assert [each for each in said if each not in text] == []
+    assert "None" not in text
+
+
+def test_a_weight_from_before_an_upgrade_is_not_explained_by_the_formula_of_now() -> None:
+    raw = pod("a", container("x", "1"), container("y", "100m"))
+    started = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+    raw["status"]["containerStatuses"] = [
+        {"name": name, "containerID": f"containerd://{name}", "state": started} for name in ("x", "y")
+    ]
+    objects = cluster(node(), raw)
+    parent = paths.pod(objects.pods[0], "systemd")
+    assert parent is not None
+    shown = {parent: linear_inverse(43)}
+    shown |= {
+        str(paths.container(f"containerd://{n}", parent, "systemd")): linear_inverse(w)
+        for n, w in (("x", 39), ("y", 4))
+    }
+    text = drawn(measured_as(objects, shown), "a", V2_QUADRATIC, Screen(200), "v2")
+    assert "now: request 1000m -> 1024 shares; weight 39 was measured, written before the runtime was upgraded" in text
+    assert "after: request 1000m -> 1024 shares -> ceil(10 ** ((L*L + 125*L) / 612 - 7/34)), L = log2(1024)" in text
+
+
+def test_what_sets_nothing_has_no_shares() -> None:
+    text = drawn(
+        cluster(node(), pod("a", container("x", "1"))), "a", "- {cgroup: v2, runtimes: {default: kata}}", Screen(200)
+    )
+    assert "request 1000m -> no shares and no weight: this runtime sets none on the host" in text
+
+
+@pytest.mark.parametrize(
+    ("cpu", "said"),
+    [
+        ("384", "384000 * 1024 // 1000 = 393216, at most 262144 shares"),
+        ("1m", "1 * 1024 // 1000 = 1, at least 2 shares"),
+        ("4", "4000 * 1024 // 1000 = 4096 shares"),
+    ],
+)
+def test_shares_out_of_range_say_where_they_end(cpu: str, said: str) -> None:
+    assert f"-> {said}" in drawn(cluster(node(cpu=cpu), pod("a", container("x", "1"))), "a", V1, Screen(200))

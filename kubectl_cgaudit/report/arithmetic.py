@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from kubectl_cgaudit.cgroups.pods import container_limit, pod_level_resources, pod_request
 from kubectl_cgaudit.cgroups.version import KubeletVersion
-from kubectl_cgaudit.cgroups.weights import Formula
+from kubectl_cgaudit.cgroups.weights import Formula, milli_to_shares, weight_of
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.predict.quota import milli_to_quota
@@ -15,23 +15,33 @@ from kubectl_cgaudit.report.words import percent
 _MOST_SIBLINGS = 8
 
 
+def shared(milli: int) -> str:
+    """`3700 * 1024 // 1000 =`, before the shares; `1 * 1024 // 1000 = 1, at least` where that is out of range."""
+    raw, shares = milli * 1024 // 1000, milli_to_shares(milli)
+    bound = f" {raw}, at {'least' if raw < shares else 'most'}" if raw != shares else ""
+    return f"{milli} * 1024 // 1000 ={bound}"
+
+
 def weighed(cgroup: Cgroup, formula: Formula | str) -> str:
     """`3788 shares`, and on v2 how they become a weight."""
     shares = cgroup.shares
-    if cgroup.version == "v1" or shares is None:
+    if shares is None:
+        return "no shares and no weight: this runtime sets none on the host"
+    if cgroup.version == "v1":
         return f"{shares} shares"
-    return f"{shares} shares -> {weight_words(shares, formula, cgroup.weight)}"
+    return f"{shares} shares{weight_words(shares, formula, cgroup.weight)}"
 
 
 def weight_words(shares: int, formula: Formula | str, weight: int | None) -> str:
-    """How a formula makes a weight of shares."""
-    if formula == "linear":
-        return f"1 + (({shares} - 2) * 9999) // 262142 = weight {weight}"
-    if formula == "quadratic":
-        return (
-            f"ceil(10 ** ((L*L + 125*L) / 612 - 7/34)), L = log2({shares}) = {math.log2(shares):.4f}: weight {weight}"
-        )
-    return "no weight: this runtime sets none on the host"
+    """How a formula makes a weight of shares, or that the weight is another formula's."""
+    curve: Formula = "linear" if formula == "linear" else "quadratic"
+    if weight != weight_of(shares, curve):
+        return f"; weight {weight} was measured, written before the runtime was upgraded"
+    if curve == "linear":
+        return f" -> 1 + (({shares} - 2) * 9999) // 262142 = weight {weight}"
+    return (
+        f" -> ceil(10 ** ((L*L + 125*L) / 612 - 7/34)), L = log2({shares}) = {math.log2(shares):.4f}: weight {weight}"
+    )
 
 
 def part(own: Cgroup, others: Sequence[Cgroup]) -> float:
@@ -84,6 +94,8 @@ def amount(container: Container, pod: Pod, setup: Setup) -> str:
 
 def quota(limit: int, cgroup: Cgroup) -> str:
     """`limit 77m * 100000 us / 1000 = 7700 us, rounded up to 8000 us`."""
+    if cgroup.quota_us is None:
+        return f"limit {limit}m: no quota, as the kubelet's cpuCFSQuota is false"
     raw = milli_to_quota(limit, cgroup.period_us)
     exact = limit * cgroup.period_us // 1000
     least = f", raised to the least of {raw} us" if raw != exact else ""

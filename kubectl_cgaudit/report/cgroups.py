@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 
-from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
 from kubectl_cgaudit.judge.rounding import rounded
 from kubectl_cgaudit.predict.tree import Cgroup
+from kubectl_cgaudit.report.beside import beside
 from kubectl_cgaudit.report.drawing import branches
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, grid, middle, wrap
 from kubectl_cgaudit.report.words import arrow, percent
@@ -27,10 +28,10 @@ def as_json(comparisons: Sequence[Comparison]) -> str:
 
 
 def _rows(comparison: Comparison) -> Iterable[dict[str, Any]]:
-    columns = [list(zip(case.before.cgroups(), case.after.cgroups(), strict=True)) for case in comparison.cases]
+    columns = [_pairs(case) for case in comparison.cases]
     for same in zip(*columns, strict=True):
-        cgroup = same[0][0]
-        moments = [(_moment(before), _moment(after)) for before, after in same]
+        cgroup = next(each for pair in same for each in pair[1:] if each is not None)
+        moments = [(_moment(before), _moment(after)) for _, before, after in same]
         row: dict[str, Any] = {
             "node": comparison.node.name,
             "level": cgroup.level,
@@ -49,7 +50,19 @@ def _rows(comparison: Comparison) -> Iterable[dict[str, Any]]:
         yield row
 
 
-def _moment(cgroup: Cgroup) -> dict[str, Any]:
+_Pair = tuple[int, Cgroup | None, Cgroup | None]
+"""Depth, and the cgroup before and after; None where it is not there."""
+
+
+def _pairs(case: Case) -> list[_Pair]:
+    both = beside(case.before.rows(), case.after.rows(), lambda row: row[1].path if row[1].level == "root" else None)
+    # At the root the depth is 0 on both sides.
+    return [((now or then or (0,))[0], now[1] if now else None, then[1] if then else None) for now, then in both]
+
+
+def _moment(cgroup: Cgroup | None) -> dict[str, Any] | None:
+    if cgroup is None:
+        return None
     return {
         "version": cgroup.version,
         "shares": cgroup.shares,
@@ -60,9 +73,11 @@ def _moment(cgroup: Cgroup) -> dict[str, Any]:
     }
 
 
-def _agreed(moments: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    first = moments[0]
-    return {key: value if all(m[key] == value for m in moments) else None for key, value in first.items()}
+def _agreed(moments: Sequence[dict[str, Any] | None]) -> dict[str, Any] | None:
+    known = [each for each in moments if each is not None]
+    if len(known) < len(moments):
+        return None
+    return {key: value if all(m[key] == value for m in known) else None for key, value in known[0].items()}
 
 
 def as_text(comparisons: Sequence[Comparison], screen: Screen = PLAIN) -> str:
@@ -75,11 +90,11 @@ def _draw(comparison: Comparison, screen: Screen) -> Iterator[str]:
     for case in comparison.cases:
         when = f", if {case.when}" if case.when else ""
         head = screen.shown(f"{comparison.node.name}: cgroup {arrow(case.now.cgroup, case.then.cgroup)}{when} ({sure})")
-        pairs = list(zip(case.before.rows(), case.after.cgroups(), strict=True))
-        depths = [depth for (depth, _), _ in pairs]
+        pairs = _pairs(case)
+        depths = [depth for depth, _, _ in pairs]
         rows = [
-            (branches(depths, index) + screen.shown(_label(before)), *_cells(before, after))
-            for index, ((_, before), after) in enumerate(pairs)
+            (branches(depths, index) + screen.shown(_label(before or after)), *_cells(before, after))
+            for index, (_, before, after) in enumerate(pairs)
         ]
         yield from wrap(head, screen.width).splitlines()
         value = Column(arrow(_UNITS[case.now.cgroup], _UNITS[case.then.cgroup]))
@@ -91,15 +106,21 @@ def _draw(comparison: Comparison, screen: Screen) -> Iterator[str]:
         yield ""
 
 
-def _cells(before: Cgroup, after: Cgroup) -> tuple[str, str, str]:
-    share = arrow(percent(before.share), percent(after.share)) if before.share is not None else "-"
+def _cells(before: Cgroup | None, after: Cgroup | None) -> tuple[str, str, str]:
     now, then = _value(before), _value(after)
     # The same number of shares and of weight is not the same.
-    value = arrow(now, then) if before.version == after.version else f"{now} -> {then}"
-    return value, share, arrow(_quota(before), _quota(after))
+    same = before is not None and after is not None and before.version == after.version
+    value = arrow(now, then) if same else f"{now} -> {then}"
+    return value, arrow(_share(before), _share(after)), arrow(_quota(before), _quota(after))
 
 
-def _label(cgroup: Cgroup) -> str:
+def _share(cgroup: Cgroup | None) -> str:
+    return "-" if cgroup is None or cgroup.share is None else percent(cgroup.share)
+
+
+def _label(cgroup: Cgroup | None) -> str:
+    if cgroup is None:
+        return ""
     if cgroup.container:
         return cgroup.container
     if cgroup.pod:
@@ -107,9 +128,11 @@ def _label(cgroup: Cgroup) -> str:
     return (cgroup.path or "").rsplit("/", 1)[1]
 
 
-def _value(cgroup: Cgroup) -> str:
+def _value(cgroup: Cgroup | None) -> str:
+    if cgroup is None:
+        return "not there"
     return "not set" if cgroup.value is None else str(cgroup.value)
 
 
-def _quota(cgroup: Cgroup) -> str:
-    return "" if cgroup.quota_us is None else f"{cgroup.quota_us * 1000 // cgroup.period_us}m"
+def _quota(cgroup: Cgroup | None) -> str:
+    return "" if cgroup is None or cgroup.quota_us is None else f"{cgroup.quota_us * 1000 // cgroup.period_us}m"

@@ -6,6 +6,7 @@ from itertools import zip_longest
 from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.compare import Case, Comparison
+from kubectl_cgaudit.report.beside import beside
 from kubectl_cgaudit.report.drawing import bar, below, branches
 from kubectl_cgaudit.report.explain_levels import Level, levels
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, grid, middle, wrap
@@ -80,24 +81,33 @@ def _setup(setup: Setup, handler: str) -> str:
 
 def _tree(now: Sequence[Level], then: Sequence[Level], screen: Screen) -> Iterator[str]:
     """A row for each level, or one for now and one for after; under it what it is made of."""
-    depths = [level.depth for level in now]
+    pairs = [(was or _absent(will), will or _absent(was)) for was, will in beside(now, then, _at_root)]
+    depths = [level.depth for level, _ in pairs]
     rows: list[list[str]] = []
     under: list[list[str]] = []
-    for index, (before, after) in enumerate(zip(now, then, strict=True)):
+    for index, (before, after) in enumerate(pairs):
         label = branches(depths, index) + screen.shown(before.label)
-        beside = below(depths, index)
+        stem = below(depths, index)
         if _cells(before) == _cells(after):
             rows.append([label, "", *_cells(before)])
         else:
-            rows += [[label, "now", *_cells(before)], [beside.rstrip(), "after", *_cells(after)]]
+            rows += [[label, "now", *_cells(before)], [stem.rstrip(), "after", *_cells(after)]]
             under.append([])
-        under.append(_wrapped(_notes(before.notes, after.notes), screen, beside))
+        under.append(_wrapped(_notes(before.notes, after.notes), screen, stem))
     keep = [column for column in range(len(_HEADS)) if column != _WHEN or any(row[_WHEN] for row in rows)]
     drawn = grid([_HEADS[column] for column in keep], [[row[column] for column in keep] for row in rows], screen)
     yield drawn[0]
     for row, notes in zip(drawn[1:], under, strict=True):
         yield row
         yield from notes
+
+
+def _at_root(level: Level) -> str | None:
+    return level.label if level.depth == 0 and level.label != "kubepods" else None
+
+
+def _absent(other: Level | None) -> Level:
+    return Level(0, other.label if other else "", "not there", None, None)
 
 
 def _cells(level: Level) -> tuple[str, str, str]:

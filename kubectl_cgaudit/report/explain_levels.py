@@ -9,7 +9,7 @@ from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect.runtime import Runtime
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PodTree
-from kubectl_cgaudit.report.arithmetic import amount, fraction, part, quota, requested, weighed
+from kubectl_cgaudit.report.arithmetic import amount, fraction, part, quota, requested, shared, weighed
 from kubectl_cgaudit.report.words import counted, unit
 
 _MOST_AT_ROOT = 8
@@ -70,15 +70,15 @@ def _root(node: Node, tree: NodeTree, setup: Setup) -> Iterator[Level]:
         yield Level(0, label, _value(cgroup, cgroup.value), cgroup.share, cgroup.share)
     more = [cgroup for _, cgroup in named[_MOST_AT_ROOT:]]
     yield from _together(0, f"{len(more)} others", more, named, tree.kubepods)
-    milli = node.allocatable_milli
-    made = weighed(tree.kubepods, setup.kubelet_formula)
+    of = "capacity" if setup.from_capacity else "allocatable CPU"
+    milli = node.capacity_milli if setup.from_capacity else node.allocatable_milli
     yield _own(
         0,
         "kubepods",
         tree.kubepods,
         named,
         "all pods against system processes; written by the kubelet",
-        f"allocatable CPU {milli}m -> {milli} * 1024 // 1000 = {made}",
+        f"{of} {milli}m -> {shared(milli)} {weighed(tree.kubepods, setup.kubelet_formula)}",
         fraction("kubepods", tree.kubepods, named, "the node"),
     )
 
@@ -113,7 +113,7 @@ def _slice(tree: NodeTree, pod_tree: PodTree, setup: Setup) -> Iterator[Level]:
     if qos == "Burstable":
         pods = [other.pod for other in tree.pods if other.pod.qos == "Burstable"]
         total = sum(pod_request(pod, setup.kubelet_version) for pod in pods)
-        made = f"requests of {counted(len(pods), 'active Burstable pod')} {total}m -> {total} * 1024 // 1000 ="
+        made = f"requests of {counted(len(pods), 'active Burstable pod')} {total}m -> {shared(total)}"
     else:
         made = "BestEffort always has"
     yield _own(
@@ -160,6 +160,8 @@ def _containers(pod_tree: PodTree, setup: Setup, runtime: Runtime, depth: int) -
             notes.append(fraction(container.name, cgroup, others, "the pod"))
         elif container.role == "init":
             notes.append("runs before the others")
+        elif container.role == "ephemeral":
+            notes.append("a debug container, which is not there once the pod is created anew")
         else:
             notes.append("how the pod's CPU is split is not in cgroups")
         if cgroup.quota_us is not None:
