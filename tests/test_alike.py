@@ -135,8 +135,8 @@ def test_no_rule_is_left_out_that_would_hold(
                 pair
                 for case in comparison.cases
                 for pair in zip(
-                    fixed(case.before.pods.shapes[comparison.outlines[index]], case.now.cgroup),
-                    fixed(case.after.pods.shapes[comparison.outlines[index]], case.then.cgroup),
+                    fixed(case.before.pods.shapes[comparison.outlines[index]], case.now),
+                    fixed(case.after.pods.shapes[comparison.outlines[index]], case.then),
                     strict=True,
                 )
             ]

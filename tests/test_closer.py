@@ -1,9 +1,15 @@
 """The closer look at a workload: what it says decides, decides."""
 
-import pytest
+import gzip
+from pathlib import Path
 
+import pytest
+from msgspec.structs import replace
+
+from kubectl_cgaudit.judge.audit import Change
+from kubectl_cgaudit.judge.saved import load
 from kubectl_cgaudit.report.closer import closer
-from tests.support import V1, audited, cluster, container, node, pod
+from tests.support import GOLDEN, V1, audited, cluster, container, node, pod
 
 
 @pytest.mark.parametrize(
@@ -24,3 +30,56 @@ def test_the_closer_look_names_the_level_that_decides(name: str, why: str) -> No
     found = closer(workload, {each.name: each for each in audit.nodes}, {})
     assert found is not None
     assert found.why.startswith(why), found.why
+
+
+def test_of_several_pods_it_says_why_this_one(tmp_path: Path) -> None:
+    """The others may change more, the other way."""
+    placed = [pod(f"p{n}", container("app", "1"), on=f"n{n}", owner=("StatefulSet", "s")) for n in (1, 2)]
+    rules = f"{V1}\n- {{match: {{name: n2}}, system_slice: 8192}}"
+    (tmp_path / "to.yaml").write_text(
+        "- {match: {name: n1}, cgroup: v2}\n- {match: {name: n2}, cgroup: v2, system_slice: 10}"
+    )
+    audit = audited(cluster(node("n1", "8"), node("n2", "8"), *placed), rules, str(tmp_path / "to.yaml"))
+    (workload,) = audit.workloads
+    nodes = {each.name: each for each in audit.nodes}
+    found = closer(workload, nodes, {})
+    assert found is not None
+    assert found.pod.name == "p1"
+    assert found.others == "Of its 2 pods this is the one that loses most against system processes."
+    gaining = closer(replace(workload, effects=("gains",)), nodes, {})
+    assert gaining is not None
+    assert gaining.pod.name == "p2"
+    assert gaining.others == "Of its 2 pods this is the one that gains most against system processes."
+    inside = Change("p1", "app", "n1", "", 0.9, 0.8, -0.1)
+    moving = closer(replace(workload, effects=("moves",), inside_pod=inside), nodes, {})
+    assert moving is not None
+    assert moving.others == "Of its 2 pods this is the one in which app loses most."
+
+
+def test_an_audit_of_schema_1_0_has_the_parts_it_says() -> None:
+    audit = load(gzip.decompress((GOLDEN / "audit-1.0.json.gz").read_bytes()), "old")
+    nodes = {each.name: each for each in audit.nodes}
+    found = {each.name: closer(each, nodes, {}) for each in audit.workloads}
+    shipper = found["log-shipper"]
+    assert shipper is not None
+    assert "Inside kubepods its part goes 0.03% -> 0.4%, because worker-c goes from cgroup v1 to v2: " in shipper.why
+
+
+def test_what_does_not_run_is_not_said_to_keep_its_cpu() -> None:
+    audit = audited(cluster(node(), pod("p", container("app", "1"))), V1, "kubelet=1.35")
+    found = closer(audit.workloads[0], {each.name: each for each in audit.nodes}, {})
+    assert audit.workloads[0].effect == "stops"
+    assert found is not None
+    assert found.why == "Its pods, or some of them, do not run after the move: the findings say which, and why."
+
+
+def test_what_only_may_change_is_shown_where_it_changes() -> None:
+    """Against the system nothing can change; which of the cases moves CPU inside the pod is what matters."""
+    placed = pod("p", container("app", "1"), container("side", "100m"))
+    audit = audited(cluster(node(), placed), "- {cgroup: v2}", "runc=1.3.6")
+    (workload,) = audit.workloads
+    found = closer(workload, {each.name: each for each in audit.nodes}, {})
+    assert workload.effect == "unknown"
+    assert found is not None
+    assert found.when == "linear runtime"
+    assert "Inside the pod app goes from 91% to 85% (-5.8%)" in found.why

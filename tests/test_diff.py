@@ -292,6 +292,15 @@ def test_a_request_that_was_changed_explains_what_stayed_as_it_was() -> None:
     )
 
 
+def test_a_debug_container_moves_nothing() -> None:
+    small = pod("a", container("app", "10m"))
+    debugged = pod("a", container("app", "10m"), ephemeralContainers=[{"name": "debug"}])
+    debugged["status"]["ephemeralContainerStatuses"] = [{"name": "debug", "state": {"running": {}}}]
+    found = diff(audited(cluster(N1, small), V2_LINEAR, "runtime"), now_of(cluster(N1, debugged), BOTH))
+    assert only(found).outcome == "came-true"
+    assert not found.summary.moved
+
+
 def deployed(name: str, on: str, request: str = "1") -> dict[str, Any]:
     return pod(name, container("app", request), on=on, owner=("StatefulSet", "web"))
 

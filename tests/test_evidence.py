@@ -659,6 +659,17 @@ def test_settings_of_the_kubelet_change_the_prediction() -> None:
     assert [(c.quota_us, c.period_us) for _, c in before.pods[0].containers] == [(None, 50_000)]
 
 
+@pytest.mark.parametrize(("period", "quota"), [(100_000, 75_000), (50_000, 75_000), (10_000, 75_000)])
+def test_the_audits_quota_is_of_the_usual_period(period: int, quota: int) -> None:
+    config = (with_kubelets(recorded()).kubelets or {})["worker-a"].config
+    assert config is not None
+    answers = KubeletAnswers("n1", "v2", False, {}, msgspec.structs.replace(config, cpu_cfs_quota_period_us=period), ())
+    objects = with_answers(cluster(node(), pod("p", container("c", "500m", "750m"))), {"n1": answers})
+    audit = audited(objects, V2_LINEAR, "runtime")
+    (container_,) = audit.workloads[0].pods[0].containers
+    assert (container_.cases[0].before.quota_us, container_.cases[0].after.quota_us) == (quota, quota)
+
+
 def test_a_node_without_a_kubepods_tree_is_never_taken_for_modelled() -> None:
     objects = cluster(node(), pod("p", container("c", "500m")))
     config = with_kubelets(recorded()).kubelets["worker-a"].config  # type: ignore[index]

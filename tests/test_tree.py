@@ -99,12 +99,30 @@ def test_an_ended_container_stays_only_if_it_is_restarted(policy: str, exit_code
     assert ("a" in [c.name for c, _ in tree(raw).pods[0].containers]) is there
 
 
-def test_a_running_debug_container_competes_with_the_least_shares() -> None:
+@pytest.mark.parametrize(
+    ("pods_policy", "own", "exit_code", "there"),
+    [
+        ("Always", "Never", 0, False),
+        ("Never", "Always", 0, True),
+        ("Never", "OnFailure", 1, True),
+        ("Always", None, 0, True),
+    ],
+)
+def test_a_containers_own_restart_policy_wins(pods_policy: str, own: str | None, exit_code: int, there: bool) -> None:
+    raw = pod("p", container("a", "100m", **({"restartPolicy": own} if own else {})), container("b", "100m"))
+    raw["spec"]["restartPolicy"] = pods_policy
+    raw["status"]["containerStatuses"] = [{"name": "a", "state": {"terminated": {"exitCode": exit_code}}}]
+    assert ("a" in [c.name for c, _ in tree(raw).pods[0].containers]) is there
+
+
+def test_a_running_debug_container_has_the_least_shares_and_does_not_count() -> None:
+    """Whatever is migrated, pods are created anew, and it is not."""
     raw = pod("p", container("app", "1"), ephemeralContainers=[{"name": "debug"}])
     raw["status"]["ephemeralContainerStatuses"] = [{"name": "debug", "state": {"running": {}}}]
     of = tree(raw).pods[0]
     assert [(c.name, cgroup.shares) for c, cgroup in of.containers] == [("app", 1024), ("debug", 2)]
     assert of.cgroup.shares == 1024
+    assert of.parts == (1.0, None)
 
 
 def test_kata_sets_no_weight_on_the_host() -> None:

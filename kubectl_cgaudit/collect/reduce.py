@@ -143,7 +143,9 @@ def _containers(spec: wire.PodSpec, status: wire.PodStatus, same: Same, *, measu
             role: Role = "sidecar" if group == "init" and container.restart_policy == "Always" else group
             sees = bool(views) and any(mount.name in views for mount in container.volume_mounts or ())
             own = by_name.get(container.name)
-            found.append(_container(container, role, own, restarts, same, sees=sees, measured=measured))
+            # A container's own policy wins (KEP-5307).
+            policy = container.restart_policy or restarts
+            found.append(_container(container, role, own, policy, same, sees=sees, measured=measured))
     return tuple(found)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from kubectl_cgaudit.detect.state import CgroupVersion, default_root_value
+from kubectl_cgaudit.detect.state import PERIOD_US, CgroupVersion, Setup, default_root_value
 from kubectl_cgaudit.judge.audit import Confidence, Effect, PodAudit
 from kubectl_cgaudit.judge.rounding import rounded, shown
 from kubectl_cgaudit.predict.shape import PodShape
@@ -84,16 +84,23 @@ class Figures:
         """What formats share, made by the first that asks."""
 
 
-def fixed(shape: PodShape, version: CgroupVersion) -> tuple[Fixed, ...]:
-    """What a pod of this shape and its containers hold."""
+def fixed(shape: PodShape, setup: Setup) -> tuple[Fixed, ...]:
+    """What a pod of this shape and its containers hold. Quotas become those of a period of 100000 us."""
+    version, period_us = setup.cgroup, setup.period_us
     unit = default_root_value(version)
-    pod = Fixed(version, shape.value, rounded(shape.value / unit), None, shape.quota_us)
+    pod = Fixed(version, shape.value, rounded(shape.value / unit), None, _of_usual(shape.quota_us, period_us))
     containers = []
     for (shares, weight, quota), part in zip(shape.containers, shape.part, strict=True):
         value = None if shape.formula == "none" else shares if version == "v1" else weight
         ratio = None if value is None else rounded(value / unit)
-        containers.append(Fixed(version, value, ratio, rounded(part) if shape.wants_cpu else None, quota))
+        containers.append(
+            Fixed(version, value, ratio, rounded(part) if shape.wants_cpu else None, _of_usual(quota, period_us))
+        )
     return (pod, *containers)
+
+
+def _of_usual(quota_us: int | None, period_us: int) -> int | None:
+    return quota_us if quota_us is None or period_us == PERIOD_US else quota_us * PERIOD_US // period_us
 
 
 def of_audit(pod: PodAudit) -> Figures:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.model import Container, Pod
-from kubectl_cgaudit.detect.state import CgroupVersion
+from kubectl_cgaudit.detect.state import CgroupVersion, Setup
 from kubectl_cgaudit.judge import weights
 from kubectl_cgaudit.judge.audit import Effect
 from kubectl_cgaudit.judge.compare import Case, Comparison
@@ -92,7 +92,7 @@ class Kinds:
         self._count_cpus: set[int] = set()
         """The traits of which a rule looks at the node's CPUs too."""
         self._by_identity: dict[int, int] = {}
-        self._fixed: dict[tuple[int, CgroupVersion], tuple[Fixed, ...]] = {}
+        self._fixed: dict[tuple[int, CgroupVersion, int], tuple[Fixed, ...]] = {}
 
     def _all_same(self, parts: Iterable[_Part]) -> tuple[_Part, ...]:
         return self._same(tuple(map(self._same, parts)))
@@ -141,12 +141,12 @@ class Kinds:
             known = self._known[key] = self._look(comparison, index)
         return known
 
-    def _held(self, shape: PodShape, version: CgroupVersion) -> tuple[Fixed, ...]:
+    def _held(self, shape: PodShape, setup: Setup) -> tuple[Fixed, ...]:
         """What a pod of this shape and its containers hold: all kinds need it, so all is kept while kinds are made."""
-        key = id(shape), version
+        key = id(shape), setup.cgroup, setup.period_us
         known = self._fixed.get(key)
         if known is None:
-            known = self._fixed[key] = self._all_same(fixed(shape, version))
+            known = self._fixed[key] = self._all_same(fixed(shape, setup))
         return known
 
     def _look(self, comparison: Comparison, index: int) -> Kind:
@@ -155,7 +155,7 @@ class Kinds:
         present = [container for container in pod.containers if container.presence != "gone"]
         shapes = [(case.before.pods.shapes[outline], case.after.pods.shapes[outline]) for case in cases]
         pairs = [
-            list(zip(self._held(before, case.now.cgroup), self._held(after, case.then.cgroup), strict=True))
+            list(zip(self._held(before, case.now), self._held(after, case.then), strict=True))
             for case, (before, after) in zip(cases, shapes, strict=True)
         ]
         changes = [of_case[1:] for of_case in pairs]

@@ -65,7 +65,7 @@ def _moments(comparison: Comparison, index: int, tree: NodeTree) -> list[Moment]
     shape = tree.pods.shapes[comparison.outlines[index]]
     share, system = tree.pods.share(shape), tree.system_share
     found = []
-    for each, part in zip(fixed(shape, tree.setup.cgroup), (1.0, *shape.part), strict=True):
+    for each, part in zip(fixed(shape, tree.setup), (1.0, *shape.part), strict=True):
         own = None if part is None else share * part
         against = None if own is None else own / system
         found.append(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import overload
 
 from kubectl_cgaudit.collect.model import Pod
-from kubectl_cgaudit.detect.state import CgroupVersion
+from kubectl_cgaudit.detect.state import CgroupVersion, Setup
 from kubectl_cgaudit.judge.audit import Confidence, Effect, PodAudit
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
@@ -35,7 +35,7 @@ class Source:
         self._names: dict[int, tuple[Named, ...]] = {}
         self._same: dict[tuple[Named, ...], tuple[Named, ...]] = {}
         self._forms: dict[tuple[int, int], Form] = {}
-        self._held: dict[tuple[int, CgroupVersion], tuple[Fixed, ...]] = {}
+        self._held: dict[tuple[int, CgroupVersion, int], tuple[Fixed, ...]] = {}
 
     def confidence(self, node: int, used: str) -> Confidence:
         """What the numbers of a node's pods with this handler rest on."""
@@ -113,7 +113,7 @@ class Source:
                 self._forms.clear()
             outline = comparison.outlines[index]
             moments = [
-                self._fixed(tree.pods.shapes[outline], tree.setup.cgroup)
+                self._fixed(tree.pods.shapes[outline], tree.setup)
                 for case in comparison.cases
                 for tree in (case.before, case.after)
             ]
@@ -121,14 +121,14 @@ class Source:
             known = self._forms[key] = Form(names, (whens,) * (1 + len(names)), tuple(zip(*moments, strict=True)))
         return known
 
-    def _fixed(self, shape: PodShape, version: CgroupVersion) -> tuple[Fixed, ...]:
+    def _fixed(self, shape: PodShape, setup: Setup) -> tuple[Fixed, ...]:
         # Lives as long as reports are written, so unlike that of the kinds it is bounded.
-        key = id(shape), version
+        key = id(shape), setup.cgroup, setup.period_us
         known = self._held.get(key)
         if known is None:
             if len(self._held) >= 2 * _MOST_FORMS:
                 self._held.clear()
-            known = self._held[key] = fixed(shape, version)
+            known = self._held[key] = fixed(shape, setup)
         return known
 
 

@@ -161,7 +161,8 @@ def _shape(
             weight = leftovers.get((pod.namespace, pod.name, container.name)) or weight_of(own, runtime.formula)
         amounts = own, weight, container_quota(container, pod, setup, runtime)
         weighed.append(amounts)
-        hungry.append(container.role != "init")
+        # Init containers run before the others, and a debug container is not there once its pod is created anew.
+        hungry.append(container.role not in ("init", "ephemeral"))
     values = [own if on_v1 else weight for own, weight, _ in weighed]
     total = sum(value or 0 for value, wants in zip(values, hungry, strict=True) if wants)
     return PodShape(

@@ -12,12 +12,13 @@ from kubectl_cgaudit.judge.audit import (
     Moment,
     NodeAudit,
     NodeCase,
+    NodeMoment,
     PodAudit,
     WorkloadAudit,
 )
 from kubectl_cgaudit.judge.source import named
 from kubectl_cgaudit.report.pictures.levels import Level, of_case
-from kubectl_cgaudit.report.words import arrow, counted, number, percent, ratio_to_system, signed
+from kubectl_cgaudit.report.words import arrow, number, percent, ratio_to_system, signed
 
 SubjectKey = tuple[str | None, str, str | None]
 _SAME = 1e-6
@@ -72,18 +73,29 @@ def closer(
         now=now,
         after=after,
         rows=tuple(_rows(now, after, pod, index)),
-        why=_why(workload, pod, case, index, now, after),
+        why=_why(workload, pod, case, index),
         findings=findings.get((workload.namespace, workload.name, workload.kind), ()),
-        others=f"Its {counted(others, 'other pod')} change less, or as much." if others else "",
+        others=f"Of its {len(workload.pods)} pods this is the one {_chosen_for(workload, change)}." if others else "",
     )
 
 
 def _decisive(workload: WorkloadAudit) -> Change | None:
     """The change to look at: against the system, unless CPU only moves inside the pod or is gained."""
-    worst, best = workload.against_system, workload.against_system_best
-    if workload.effect == "moves" and workload.inside_pod:
-        return workload.inside_pod
+    worst, best, inside = workload.against_system, workload.against_system_best, workload.inside_pod
+    if inside and (
+        workload.effect == "moves" or (worst and workload.effect == "unknown" and inside.change < worst.change)
+    ):
+        return inside
     return best if workload.effect == "gains" and best else worst
+
+
+def _chosen_for(workload: WorkloadAudit, change: Change) -> str:
+    """Why its picture is shown, and not that of another pod."""
+    if change.container is not None:
+        return f"in which {change.container} loses most"
+    if change.change < 0:
+        return "that loses most against system processes"
+    return f"that gains {'most' if workload.effect == 'gains' else 'least'} against system processes"
 
 
 def _first(containers: Sequence[ContainerAudit], inside: Change | None) -> Sequence[ContainerAudit]:
@@ -116,9 +128,7 @@ def _times(moment: Moment) -> str:
     return "?" if moment.against_system is None else number(moment.against_system)
 
 
-def _why(
-    workload: WorkloadAudit, pod: PodAudit, case: NodeCase, index: int, now: Sequence[Level], after: Sequence[Level]
-) -> str:
+def _why(workload: WorkloadAudit, pod: PodAudit, case: NodeCase, index: int) -> str:
     moment = pod.cases[index]
     against = moment.before.against_system, moment.after.against_system
     before, then = case.before, case.after
@@ -135,12 +145,14 @@ def _why(
             parts.append(f"At the root of the tree pods : system.slice goes {ratio} ({values}){because}.")
         else:
             parts.append(
-                f"Inside kubepods its part goes {percent(_within(now))} -> {percent(_within(after))}{because}: "
+                f"Inside kubepods its part goes {_within(moment.before, before)} -> {_within(moment.after, then)}{because}: "
                 "the numbers of its siblings change otherwise than its own."
             )
         parts.append(f"So it has {number(against[0])} -> {number(against[1])} times the CPU of system.slice.")
     else:
         parts.append("Against system processes nothing changes for this pod.")
+    if workload.effect == "stops":
+        parts[:] = ["Its pods, or some of them, do not run after the move: the findings say which, and why."]
     inside = workload.inside_pod
     found = next((each for each in pod.containers if inside and each.name == inside.container), None)
     if found and found.cases[index].before.in_pod and signed(_change(found, index)) != "0%":
@@ -152,9 +164,9 @@ def _why(
     return " ".join(parts)
 
 
-def _within(levels: Sequence[Level]) -> float:
+def _within(moment: Moment, node: NodeMoment) -> str:
     """The pod's part of all pods' CPU."""
-    return math.prod(level.own.fraction for level in levels[1:3])
+    return percent((moment.share or 0.0) / node.pods_share) if node.pods_share else "?"
 
 
 def _change(container: ContainerAudit, index: int) -> float:

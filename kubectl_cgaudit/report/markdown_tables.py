@@ -15,8 +15,8 @@ from kubectl_cgaudit.report.words import EFFECT_WORDS, against_system, arrow, co
 _NAMED = 3
 _SLICES = 6
 _INSIDE_LEGEND = (
-    "Most first, each by its worst pod and possibility. The pod as a whole keeps its CPU. Number: what cpu.shares or cpu.weight "
-    "shows; it counts only among the containers of the pod."
+    "Most first, each by its worst pod and possibility. A new runtime alone leaves the pod's own CPU as it is. Number: what "
+    "cpu.shares or cpu.weight shows; it counts only among the containers of the pod."
 )
 _APPENDIX_LEGEND = (
     "Pods of a workload that show the same are one row. Number: what cpu.shares or cpu.weight shows, and how many times the "

@@ -73,7 +73,7 @@ MOVES_INSIDE = Rule(
     "CGA204",
     "CPU moves between containers of one pod",
     "The runtime's formula decides how a pod's CPU is split among its containers. The quadratic one flattens the ratio: "
-    "small containers gain what large ones lose, while the pod as a whole keeps its share.",
+    "small containers gain what large ones lose. A new runtime alone leaves the pod's own share as it is.",
 )
 SAME_WEIGHT = Rule(
     "CGA205",

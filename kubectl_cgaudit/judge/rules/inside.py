@@ -1,5 +1,6 @@
 """CGA204: CPU that moves between the containers of one pod, and the request that would undo it."""
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -95,22 +96,17 @@ def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part
     loser, before = losing.container, losing.before
     now, then = case.case.now, case.case.then
     formula = then.runtime(used).formula
-    priced = [part for part in gainers if part.container.request_milli and part.before.value]
-    if formula == "none" or not (before.value and loser.request_milli) or len(priced) != len(gainers):
-        return (
-            "Move some of the request of the containers that gain to the one that loses, until their weights have the old "
-            "ratio; `kubectl cgaudit convert` shows the weight of a request."
-        )
+    # Who loses and gains competes, so each has a value and its runtime a formula.
     curve: Formula = "linear" if formula == "linear" else "quadratic"
-    ratios = [(part.before.value or 0) / before.value for part in priced]
-    olds = [part.container.request_milli or 0 for part in priced]
-    mine, theirs = shifted(loser.request_milli, olds, ratios, curve)
-    raised = raised_alone(loser.request_milli, olds, ratios, curve)
-    names = [part.container.name for part in priced]
+    ratios = [(part.before.value or 0) / (before.value or 1) for part in gainers]
+    own, *olds = [_asks(container) for container in (loser, *(part.container for part in gainers))]
+    mine, theirs = shifted(own, olds, ratios, curve, most_lost) if all(olds) else (own, olds)
+    raised = raised_alone(own, olds, ratios, curve, most_lost)
+    names = [part.container.name for part in gainers]
     lowered = [f"{name} {old}m -> {new}m" for name, old, new in zip(names, olds, theirs, strict=True)]
-    was = " : ".join(str(value) for value in (before.value, *(part.before.value for part in priced)))
+    was = " : ".join(str(value) for value in (before.value, *(part.before.value for part in gainers)))
     order = " : ".join([loser.name, *names])
-    shift = f"{loser.name} {loser.request_milli}m -> {mine}m, {', '.join(lowered)}; weights {order} = {_row(mine, theirs, curve)}"
+    shift = f"{loser.name} {own}m -> {mine}m, {', '.join(lowered)}; weights {order} = {_row(mine, theirs, curve)}"
     pods = _PodRequest(pod, then)
     shift_to = pods.after({loser.name: mine, **dict(zip(names, theirs, strict=True))})
     raise_to = pods.after({loser.name: raised})
@@ -119,26 +115,39 @@ def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part
     where = f" on cgroup {then.cgroup}" if moved else ""
     changed = moved or now.runtime(used).formula != formula
     late = f" Not before the new runtime creates the containers{where}." if changed else ""
-    limits = " Their limits go with them, as the pod is Guaranteed." if pod.qos == "Guaranteed" else ""
-    if raised > loser.request_milli and raise_to == pods.now:
+    limits = _limits(pod, loser, mine, shift_to)
+    also = _limits(pod, loser, raised, raise_to) + late
+    enough = _lost(raised, olds, ratios, curve) < most_lost
+    if enough and raised > own and raise_to == pods.now:
         # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
         return (
             f"Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays "
-            f"{pods.now}m: {loser.name} {loser.request_milli}m -> {raised}m; weights {order} = {_row(raised, olds, curve)}, "
-            f"against {was} now.{limits}{late}"
+            f"{pods.now}m: {loser.name} {own}m -> {raised}m; weights {order} = {_row(raised, olds, curve)}, "
+            f"against {was} now.{also}"
         )
-    if mine <= loser.request_milli or _lost(mine, theirs, ratios, curve) >= most_lost:
+    more = f"{raised}m, {raise_to - pods.now}m more a pod to schedule.{also}"
+    if mine <= own or _lost(mine, theirs, ratios, curve) >= most_lost:
         none = "No shift of the request between them restores the old ratio."
-        if _lost(raised, olds, ratios, curve) >= most_lost:
-            return none
-        return (
-            f"{none} Raising {loser.name} alone does: {raised}m, {raise_to - pods.now}m more a pod to schedule.{late}"
-        )
-    alone = f" Raising {loser.name} alone takes {raised}m, {raise_to - pods.now}m more a pod to schedule.{late}"
+        return f"{none} Raising {loser.name} alone does: {more}" if enough else none
+    alone = f" Raising {loser.name} alone takes {more}" if enough else limits + late
     if shift_to == pods.now:
         free = "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight"
-        return f"{free}: {shift}, as {was} now.{limits}{alone}"
-    return f"Shift the request inside the pod: {shift}, as {was} now. {pods.changes(shift_to)}{limits}{alone}"
+        return f"{free}: {shift}, as {was} now.{alone}"
+    return f"Shift the request inside the pod: {shift}, as {was} now. {pods.changes(shift_to)}{alone}"
+
+
+def _asks(container: Container) -> int:
+    """Its request, for which a limit alone stands."""
+    return container.request_milli if container.request_milli is not None else container.limit_milli or 0
+
+
+def _limits(pod: Pod, loser: Container, milli: int, whole: int) -> str:
+    """Which limits a request of the loser, and `whole` of its pod, take with them: no API server takes one below its request."""
+    if pod.qos == "Guaranteed" and loser.limit_milli:
+        return " Their limits go with them, as the pod is Guaranteed."
+    named = ((loser.name, loser.limit_milli, milli), ("the pod", pod.limit_milli, whole))
+    over = [f"{name} ({limit}m)" for name, limit, request in named if limit and request > limit]
+    return f" The limit of {' and of '.join(over)} must go up with it." if over else ""
 
 
 class _PodRequest:
@@ -171,10 +180,13 @@ def _row(loser: int, gainers: Sequence[int], formula: Formula) -> str:
     return " : ".join(str(_weight(milli, formula)) for milli in (loser, *gainers))
 
 
-def shifted(loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula) -> tuple[int, list[int]]:
+def shifted(
+    loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula, most_lost: float
+) -> tuple[int, list[int]]:
     """Requests with the same sum that give the loser its part back, as near as whole weights allow.
 
-    The more it has, the less it lacks: bisected, as weighing the two sides against each other in turn need not settle.
+    Where the nearest still lacks `most_lost` of the part or more, the first that lacks nothing. The more it has, the
+    less it lacks: bisected, as weighing the two sides against each other in turn need not settle.
     """
     whole = loser + sum(gainers)
 
@@ -198,13 +210,22 @@ def shifted(loser: int, gainers: Sequence[int], ratios: Sequence[float], formula
             least = middle + 1
         else:
             most = middle
-    return min((split(mine) for mine in (least - 1, least) if mine >= loser), key=lambda each: abs(lacks(each)))
+    near = min((split(mine) for mine in (least - 1, least) if mine >= loser), key=lambda each: abs(lacks(each)))
+    return near if lacks(near) < most_lost else split(least)
 
 
-def raised_alone(loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula) -> int:
-    """The loser's request that gives it back its part beside the gainers, without touching theirs."""
+def raised_alone(
+    loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula, most_lost: float
+) -> int:
+    """The loser's request that gives it back its part beside the gainers, without touching theirs.
+
+    The nearest weight, or the next one where that still lacks `most_lost` of the part or more.
+    """
     wanted = sum(_weight(old, formula) for old in gainers) / sum(ratios)
-    return max(loser, request_for(wanted, formula))
+    near = max(loser, request_for(wanted, formula))
+    if _lost(near, gainers, ratios, formula) < most_lost:
+        return near
+    return max(loser, request_for(math.ceil(wanted), formula))
 
 
 def _lost(loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula) -> float:

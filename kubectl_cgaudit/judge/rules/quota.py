@@ -56,7 +56,8 @@ def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase
     rounded = -(-limit // _MILLI_A_STEP) * _MILLI_A_STEP
     remedy = (
         f"Set the limit to {rounded}m, a multiple of 10m, before the runtime is upgraded; or move the node to cgroup v2 "
-        "first; or to a kubelet that rounds the pod's quota too (1.33.8 and later in 1.33, or 1.35)."
+        "first; or to a kubelet that rounds the pod's quota too (1.33.8 and later in 1.33; 1.35, which starts on cgroup v1 with "
+        "failCgroupV1: false only)."
     )
     return float(not already), seen, remedy
 
@@ -91,7 +92,8 @@ def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look:
     before = _in_force(pod, container, now, used)
     already = before == quota
     acts = f"{quota * 1000 // then.period_us}m"
-    change = f"as it does now ({quota} us)" if already else f"({before} us now, {quota} us after)"
+    was = "no quota" if before is None else f"{before} us"
+    change = f"as it does now ({quota} us)" if already else f"({was} now, {quota} us after)"
     what = f"Container {container.name} of {pod.namespace}/{pod.name}"
     seen = f"{what}: a limit of {limit}m acts as {acts} after the move {change}."
     size = (quota * 1000 / then.period_us - limit) / limit

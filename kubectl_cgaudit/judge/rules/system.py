@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from kubectl_cgaudit.cgroups.version import COMPRESSIBLE_FROM
-from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, linear, milli_to_shares
+from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, linear, milli_to_shares
 from kubectl_cgaudit.collect.model import Cluster, Node, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import default_root_value, unit_of
@@ -64,6 +64,15 @@ def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: f
 def keep_ratio(cluster: Cluster, node: Node, case: Case, now: float) -> str:
     """The system.slice weight that keeps the ratio of now, and the ways to set it."""
     kubepods = case.after.kubepods.value or 1
+    if case.then.cgroup == "v1":
+        shares = max(MIN_SHARES, min(MAX_SHARES, round(kubepods / now)))
+        start = (
+            f"Once {node.name} is on cgroup v1, not before, keep" if case.now.cgroup == "v2" else f"On {node.name} keep"
+        )
+        return (
+            f"{start} the ratio of now: give system.slice {shares} shares (pods : system {number(kubepods / shares)} : 1) with "
+            f"`systemctl set-property system.slice CPUShares={shares}`, which lasts and `systemctl revert system.slice` undoes."
+        )
     weight = max(1, min(MAX_WEIGHT, round(kubepods / now)))
     # On v1 systemd turns the weight into few shares, while kubepods still has many: the ratio moves the other way.
     moves = case.now.cgroup == "v1" and case.then.cgroup == "v2"
@@ -156,7 +165,8 @@ def _raise_system(cluster: Cluster, node: Node, case: Case, limit: float, *, low
     wanted = math.floor((case.after.kubepods.value or 0) / limit) + 1
     under = f"brings it under {number(limit)} : 1"
     if case.then.cgroup == "v1":
-        return f"`systemctl set-property system.slice CPUShares={min(MAX_SHARES, wanted)}` {under}."
+        again = "; a kubelet that enforces a reserve there writes its own at every start: raise that reserve instead"
+        return f"`systemctl set-property system.slice CPUShares={min(MAX_SHARES, wanted)}` {under}{again if lowered else ''}."
     reserve = _reserve_for(cluster, node, case, limit)
     if not lowered:
         more = f"; or {reserve}" if reserve else ""

@@ -49,8 +49,8 @@ def _crossing(context: Context, pod: Pod, container: Container | None, before: C
     if not context.words:
         return abs(will - was), "", ""
     seen = (
-        f"Container {container.name} of {pod.namespace}/{pod.name}: {_file(before)} now, {_file(after)} after: {was:.2f} -> "
-        f"{will:.2f} times the default for {_asked(pod, container, after)}. The "
+        f"Container {container.name} of {pod.namespace}/{pod.name}: {_file(before)} now, {_file(after)} after: "
+        f"{_times(was, will)} times the default for {_asked(pod, container, after)}. The "
         "pod's share against other pods does not follow it."
     )
     remedy = (
@@ -58,6 +58,12 @@ def _crossing(context: Context, pod: Pod, container: Container | None, before: C
         "(weight 100 reads as no shares set; set -XX:ActiveProcessorCount), and dashboards on container_spec_cpu_shares."
     )
     return abs(will - was), seen, remedy
+
+
+def _times(was: float, will: float) -> str:
+    """Both with the digits that tell them apart."""
+    digits = 2 if f"{was:.2f}" != f"{will:.2f}" else 4
+    return f"{was:.{digits}f} -> {will:.{digits}f}"
 
 
 def _asked(pod: Pod, container: Container, cgroup: Cgroup) -> str:
@@ -73,7 +79,8 @@ def _file(cgroup: Cgroup) -> str:
 
 def _collision(context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
     # A lone container has no siblings: its weight decides nothing, the pod's does.
-    alone = container is not None and sum(c.presence != "gone" for c in pod.containers) < 2
+    siblings = [each for each in pod.containers if each.presence != "gone" and each.role in ("app", "sidecar")]
+    alone = container is not None and (len(siblings) < 2 or container.role not in ("app", "sidecar"))
     milli = (container.request_milli or 0) if container else pod_request(pod, None)
     if after.weight != 1 or after.shares is None or milli == 0 or alone or pod.qos == "BestEffort":
         return None
@@ -90,6 +97,8 @@ def _collision(context: Context, pod: Pod, container: Container | None, before: 
     )
     remedy = f"Raise the request to {_SMALLEST_REQUEST_ABOVE_ONE}m, the least that gets weight 2, or more."
     if container:
+        if container.limit_milli and container.limit_milli < _SMALLEST_REQUEST_ABOVE_ONE:
+            remedy += f" Its limit of {container.limit_milli}m must go up with it."
         remedy += " A runtime with the quadratic formula tells them apart inside the pod."
     return badness, seen, remedy
 
