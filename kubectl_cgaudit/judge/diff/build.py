@@ -56,9 +56,7 @@ class _Comparison:
         before, after = ({_key(each): each for each in audit.workloads} for audit in (self.before, self.after))
         found_nodes = tuple(nodes.compare(old, new, self.limits.system) for old, new in self.nodes.pairs)
         both = [self._workload(before[key], after[key]) for key in sorted(set(before) & set(after))]
-        found = tuple(
-            sorted(both, key=lambda each: (OUTCOMES.index(each.outcome), each.namespace, each.name, each.kind))
-        )
+        found = tuple(sorted(both, key=lambda each: OUTCOMES.index(each.outcome)))
         was_read, is_read = self.before.coverage.complete, self.after.coverage.complete
         result = Diff(
             schema_version=SCHEMA_VERSION,

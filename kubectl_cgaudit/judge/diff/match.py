@@ -58,8 +58,7 @@ def nodes(before: Sequence[NodeAudit], after: Sequence[NodeAudit]) -> Nodes:
             continue
         left, came = gone.pop(size), new.pop(size)
         pairs += [(left[min(index, len(left) - 1)], node) for index, node in enumerate(came)]
-        if left[len(came) :]:
-            gone[size] = left[len(came) :]
+        gone[size] = left[len(came) :]
     return Nodes(tuple(sorted(pairs, key=lambda pair: pair[1].name)), _flat(new), _flat(gone), tuple(sorted(ambiguous)))
 
 

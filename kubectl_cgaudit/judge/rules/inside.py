@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups.pods import pod_request
-from kubectl_cgaudit.cgroups.weights import MAX_SHARES, Formula, milli_to_shares, shares_with_weight, weight_of
+from kubectl_cgaudit.cgroups.weights import MAX_WEIGHT, Formula, milli_to_shares, shares_with_weight, weight_of
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import Setup, unit_of
@@ -30,9 +30,6 @@ class _Part(NamedTuple):
     was: float
     will: float
     change: float | None
-
-
-_MOST_MILLI = MAX_SHARES * 1000 // 1024
 
 
 def _moves(context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
@@ -103,10 +100,11 @@ def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part
     mine, theirs = shifted(own, olds, ratios, curve, most_lost) if all(olds) else (own, olds)
     raised = raised_alone(own, olds, ratios, curve, most_lost)
     names = [part.container.name for part in gainers]
-    lowered = [f"{name} {old}m -> {new}m" for name, old, new in zip(names, olds, theirs, strict=True)]
+    lowered = [f"{name} {old}m -> {new}m" for name, old, new in zip(names, olds, theirs, strict=True) if old != new]
     was = " : ".join(str(value) for value in (before.value, *(part.before.value for part in gainers)))
     order = " : ".join([loser.name, *names])
-    shift = f"{loser.name} {own}m -> {mine}m, {', '.join(lowered)}; weights {order} = {_row(mine, theirs, curve)}"
+    has = f"{loser.name} {own}m" if own else f"{loser.name} no request"
+    shift = f"{has} -> {mine}m, {', '.join(lowered)}; weights {order} = {_row(mine, theirs, curve)}"
     pods = _PodRequest(pod, then)
     shift_to = pods.after({loser.name: mine, **dict(zip(names, theirs, strict=True))})
     raise_to = pods.after({loser.name: raised})
@@ -122,7 +120,7 @@ def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part
         # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
         return (
             f"Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays "
-            f"{pods.now}m: {loser.name} {own}m -> {raised}m; weights {order} = {_row(raised, olds, curve)}, "
+            f"{pods.now}m: {has} -> {raised}m; weights {order} = {_row(raised, olds, curve)}, "
             f"against {was} now.{also}"
         )
     more = f"{raised}m, {raise_to - pods.now}m more a pod to schedule.{also}"
@@ -242,14 +240,11 @@ def _weight(milli: int, formula: Formula) -> int:
 
 def request_for(weight: float, formula: Formula) -> int:
     """The smallest request, in thousandths of a CPU, whose weight comes nearest to the wanted one."""
-    return _request_near(max(1, round(weight)), formula)
+    return _least_request(max(1, min(MAX_WEIGHT, round(weight))), formula)
 
 
 @lru_cache(maxsize=4096)
-def _request_near(wanted: int, formula: Formula) -> int:
-    for distance in range(wanted + 1):
-        for candidate in (wanted - distance, wanted + distance):
-            found = shares_with_weight(candidate, formula) if 1 <= candidate <= 10000 else None
-            if found:
-                return min(_MOST_MILLI, max(1, -(-found[0] * 1000 // 1024)))
-    return _MOST_MILLI
+def _least_request(weight: int, formula: Formula) -> int:
+    shares = shares_with_weight(weight, formula)
+    assert shares is not None  # Both formulas reach every weight.
+    return -(-shares[0] * 1000 // 1024)

@@ -1,0 +1,187 @@
+"""What tells one input from another by a single condition: names, gaps, reasons."""
+
+import json
+import socket
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_cgaudit.collect import failure, files
+from kubectl_cgaudit.collect.assemble import pods_by_node, with_answers
+from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
+from kubectl_cgaudit.errors import InputError
+from tests.support import cluster, container, node, pod
+
+
+def read(tmp_path: Path, text: str) -> Cluster:
+    path = tmp_path / "f"
+    path.write_text(text)
+    return files.read((str(path),), lambda _namespace, _labels: True, "")
+
+
+def refused(tmp_path: Path, text: str) -> str:
+    with pytest.raises(InputError) as error:
+        read(tmp_path, text)
+    return str(error.value).replace(str(tmp_path / "f"), "FILE").replace("f:", "FILE:")
+
+
+N, P = node(), pod("p", container("c", "1"))
+
+
+def test_leading_space_does_not_make_yaml_of_json(tmp_path: Path) -> None:
+    found = read(tmp_path, " \n\t" + json.dumps({"kind": "List", "items": [N, P]}))
+    assert ([each.name for each in found.nodes], [each.name for each in found.pods]) == (["n1"], ["p"])
+
+
+def test_items_without_a_kind_are_of_the_kind_of_their_list(tmp_path: Path) -> None:
+    bare = {key: value for key, value in N.items() if key != "kind"}
+    for text in (
+        json.dumps({"kind": "NodeList", "items": [bare, N | {"kind": "Node"}]}),
+        "kind: NodeList\nitems:\n- " + json.dumps(bare),
+        "---\n---\nkind: NodeList\nitems:\n- " + json.dumps(bare) + "\n---\n",
+    ):
+        assert [each.name for each in read(tmp_path, text).nodes] == ["n1"]
+
+
+@pytest.mark.parametrize("item", ["{}", "1", '"a"', "[]", '{"kind": 1}', '{"kind": null}'])
+def test_items_of_no_kind_are_counted_and_left_aside(item: str, tmp_path: Path) -> None:
+    for text in (
+        f'{{"kind": "List", "items": [{json.dumps(N)}, {item}]}}',
+        f"kind: List\nitems:\n- {json.dumps(N)}\n- {item}\n",
+    ):
+        assert read(tmp_path, text).reading.ignored == {"(no kind)": 1}
+
+
+@pytest.mark.parametrize("text", ["- 1\n", "kind: 1\n", "a: b\n", "kind: [Pod]\n"])
+def test_yaml_without_a_kind_is_refused(text: str, tmp_path: Path) -> None:
+    assert "holds no Kubernetes object (there is no kind in it)" in refused(tmp_path, text)
+
+
+def test_a_date_that_is_none_is_refused_in_words(tmp_path: Path) -> None:
+    assert "is neither JSON nor YAML" in refused(tmp_path, "kind: Pod\nmetadata: {creationTimestamp: 2026-13-45}\n")
+
+
+def test_how_many_more_objects_are_bad(tmp_path: Path) -> None:
+    def bad(*names: str) -> str:
+        pods = [{"kind": "Pod", "metadata": {"name": name}, "spec": 1} for name in names]
+        return refused(tmp_path, json.dumps({"kind": "List", "items": [N, *pods]}))
+
+    assert "Pod a: " in bad("a")
+    assert "like it" not in bad("a")
+    assert "(and 1 more object like it); correct the input" in bad("a", "b")
+    assert "(and 2 more objects like it); correct the input" in bad("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "name"),
+    [
+        ({"name": "p", "namespace": "x"}, "Pod x/p: "),
+        ({"name": "p"}, "Pod p: "),
+        ({"namespace": "x"}, "Pod (unnamed): "),
+        (None, "Pod (unnamed): "),
+        ({"name": ""}, "Pod (unnamed): "),
+    ],
+)
+def test_a_bad_object_is_named_as_far_as_it_can_be(metadata: Any, name: str, tmp_path: Path) -> None:
+    raw = {"kind": "Pod", "spec": 1} | ({} if metadata is None else {"metadata": metadata})
+    assert name in refused(tmp_path, json.dumps({"kind": "List", "items": [N, raw]}))
+
+
+def test_an_object_without_a_name_is_refused(tmp_path: Path) -> None:
+    for raw in (N, P):
+        assert f"a {raw['kind']} without metadata.name" in refused(
+            tmp_path, json.dumps({"kind": "List", "items": [raw | {"metadata": {"name": ""}}]})
+        )
+
+
+def event(when: str, reason: str = "CgroupV1", name: str = "n1") -> dict[str, Any]:
+    return {
+        "kind": "Event",
+        "metadata": {"name": f"e-{when}"},
+        "reason": reason,
+        "lastTimestamp": when,
+        "involvedObject": {"kind": "Node", "name": name},
+    }
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_the_last_warning_of_a_node_counts_whatever_the_order(turn: int) -> None:
+    events = [event("2026-11-01T00:00:00Z"), event("2026-11-02T00:00:00Z"), event("2026-11-03T00:00:00Z", "Other")]
+    found = cluster(N, *events[::turn], event("2026-10-01T00:00:00Z", name="n2"))
+    assert found.cgroup_v1_warnings == {"n1": "2026-11-02T00:00:00Z", "n2": "2026-10-01T00:00:00Z"}
+    assert found.reading.ignored == {"Event": 1}
+
+
+def test_only_active_pods_on_a_node_are_asked_of_its_kubelet() -> None:
+    found = cluster(
+        N, P, pod("q", container("c"), on=None), pod("r", container("c"), phase="Succeeded"), pod("s", container("c"))
+    )
+    assert pods_by_node(found) == {"n1": {("default", "p"), ("default", "s")}}
+
+
+def test_what_a_kubelet_did_not_answer_is_a_gap_with_its_remedy_in_order() -> None:
+    problems = {
+        "n2": ("403 (nodes/metrics)", "x"),
+        "n1": ("its rows are made from the spec and prove nothing", "timed out"),
+    }
+    answers = {name: KubeletAnswers(name, None, None, {}, None, said) for name, said in problems.items()}
+    gaps = with_answers(cluster(N, P), answers).reading.gaps
+    check = "Check that kubelet and run again, or say what the node runs with --states"
+    assert [(each.what, each.why, each.remedy) for each in gaps] == [
+        ("kubelet of n1", "its rows are made from the spec and prove nothing", "Say what the node runs with --states"),
+        ("kubelet of n1", "timed out", check),
+        (
+            "kubelet of n2",
+            "403 (nodes/metrics)",
+            "Ask for the permission it names, or say what the node runs with --states",
+        ),
+        ("kubelet of n2", "x", check),
+    ]
+
+
+def tls(reason: str | None, strerror: str | None = None) -> ssl.SSLError:
+    error = ssl.SSLError(1, strerror) if strerror else ssl.SSLError()
+    error.reason = reason  # type: ignore[misc]
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds", "why"),
+    [
+        (tls("WRONG_VERSION_NUMBER", "text"), 1.0, "TLS failed: wrong version number"),
+        (tls(None, "some_text"), 1.0, "TLS failed: some text"),
+        (tls(None), 1.0, "TLS failed: unknown"),
+        (socket.gaierror(-2, "Name or service not known"), None, "its name cannot be resolved"),
+        (ConnectionRefusedError(111, "refused"), None, "connection refused"),
+        (OSError(113, "No route to host"), None, "No route to host"),
+        (ValueError("a\nb\x1b[31m"), None, "a b?[31m"),
+        (ValueError("x" * 300), None, "x" * 200),
+        (TimeoutError(), None, "no connection within a few seconds"),
+        (TimeoutError(), 2.5, "no answer within 2.5 s"),
+        (TimeoutError(), 0.0, "no answer within 0 s"),
+    ],
+)
+def test_why_there_is_no_answer(error: Exception, seconds: float | None, why: str) -> None:
+    found = failure.no_answer(error, "host", seconds)
+    assert str(found).startswith(f"host cannot be asked: {why}; ")
+    assert found.silent == (seconds is not None)
+    outer = ValueError("outer")
+    outer.__cause__ = error
+    if not isinstance(error, ValueError):
+        assert str(failure.no_answer(outer, "host", seconds)) == str(found)
+
+
+def test_a_bad_certificate_says_what_is_wrong_without_a_full_stop() -> None:
+    error = ssl.SSLCertVerificationError(1, "failed")
+    error.verify_message = "certificate has expired."  # type: ignore[misc]
+    assert ": certificate has expired; check certificate-authority" in str(failure.no_answer(error, "host", None))
+
+
+def test_yaml_may_be_nested_100_deep_and_no_deeper(tmp_path: Path) -> None:
+    def nested(lists: int) -> str:
+        return "kind: Other\na: " + "[" * lists + "]" * lists
+
+    assert read(tmp_path, f"{nested(99)}\n---\n" + json.dumps(N)).reading.ignored == {"Other": 1}
+    assert "is nested too deeply to be what kubectl prints" in refused(tmp_path, nested(100))
