@@ -37,7 +37,7 @@ from kubectl_cgaudit.report.links import HOMEPAGE, finding_page
 from kubectl_cgaudit.report.markdown import MOST, START, render
 from kubectl_cgaudit.report.markdown_text import CUT, Page
 from tests.hostile import HOSTILE, hand_made
-from tests.support import V2_LINEAR, audited, cluster, node, recorded_audit, recorded_blind
+from tests.support import V1, V2_LINEAR, audited, cluster, node, recorded_audit, recorded_blind
 
 ROW = re.compile(r"(?<!\\)(?:\\\\)*\|")
 ROOT = Path(__file__).parent.parent
@@ -577,3 +577,11 @@ def test_what_is_known_of_nodes_is_cut_and_counted() -> None:
         ["| n1", "cgroup driver"],
         ["| n1", f"4 more{CUT}"],
     ]
+
+
+def test_what_a_target_changes_at_the_root_is_in_the_after_column(tmp_path: Path) -> None:
+    (tmp_path / "to.yaml").write_text("- {cgroup: v2, driver: cgroupfs, root: {docker: 100}}")
+    text = render(audited(cluster(node()), V1, str(tmp_path / "to.yaml")))
+    known = section(text, "Nodes")
+    assert "| n1 | cgroup driver | systemd | cgroupfs | assumed |" in known
+    assert "| n1 | what else wants CPU at the root | no other cgroup | docker (weight 100) | hint |" in known

@@ -192,6 +192,8 @@ class NodeMoment(_Record, frozen=True):
     kubelet: str
     runtimes: dict[str, str]
     qos: Annotated[dict[str, QosMoment], Meta(description="by QoS class; empty in audits of schema 1.0")] = {}
+    driver: Annotated[str, Meta(description="the cgroup driver; empty in audits of schema 1.0")] = ""
+    root: Annotated[dict[str, Value], Meta(description="what else competes at the root, by its name")] = {}
 
 
 class NodeCase(_Record, frozen=True):

@@ -67,6 +67,8 @@ def _moment(tree: NodeTree, setup: Setup, pods: Mapping[Qos, int], same: Same) -
         kubelet=same(f"{setup.kubelet_version or 'version unknown'} ({setup.kubelet_formula})"),
         runtimes=same(runtimes, ("runtimes", *runtimes.items())),
         qos={qos: same(_qos(tree, qos, pods[qos])) for qos in QOS_CLASSES},
+        driver=setup.driver,
+        root=same(dict(setup.root), ("root", *setup.root)),
     )
 
 

@@ -208,8 +208,16 @@ def _after(node: NodeAudit, key: str) -> str:
 
 
 def _of_moment(case: NodeCase, key: str) -> str:
-    after = case.after
-    values = {"cgroup": after.cgroup, "kubelet": after.kubelet, "system_slice": str(after.system_slice)}
+    after, unit_ = case.after, unit(case.after.cgroup)
+    root = ", ".join(f"{name} ({unit_} {value})" for name, value in after.root.items())
+    values = {
+        "cgroup": after.cgroup,
+        "driver": after.driver,
+        "kubelet": after.kubelet,
+        "system_slice": str(after.system_slice),
+        # What schema 1.0 did not say stays empty.
+        "root": root or ("no other cgroup" if after.driver else ""),
+    }
     return values.get(key, after.runtimes.get(key.removeprefix("runtime:"), ""))
 
 
