@@ -707,7 +707,7 @@ def test_a_kubelet_without_answers_makes_the_audit_incomplete_and_no_more(
         (
             ["verify"],
             2,
-            "verify needs the kubelets' answers; add --kubelet=proxy, --kubelet=direct or --kubelet=files:DIR",
+            "verify needs the kubelets' answers; with -f add --kubelet=files:DIR, or give a snapshot taken with --kubelet",
         ),
         (["--kubelet=ssh"], 2, "--kubelet: 'ssh' is not proxy, direct or files:DIR"),
         (

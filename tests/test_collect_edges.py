@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from kubectl_cgaudit.collect import failure, files
+from kubectl_cgaudit.collect import failure, files, kubelet
 from kubectl_cgaudit.collect.assemble import pods_by_node, with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
 from kubectl_cgaudit.errors import InputError
@@ -59,8 +60,101 @@ def test_yaml_without_a_kind_is_refused(text: str, tmp_path: Path) -> None:
     assert "holds no Kubernetes object (there is no kind in it)" in refused(tmp_path, text)
 
 
-def test_a_date_that_is_none_is_refused_in_words(tmp_path: Path) -> None:
-    assert "is neither JSON nor YAML" in refused(tmp_path, "kind: Pod\nmetadata: {creationTimestamp: 2026-13-45}\n")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0000-00-00",
+        "9999-99-99",
+        "2026-13-45",
+        "2025-02-30",
+        "2024-12-31T24:00:00Z",
+        "0x_",
+        "0b_",
+        "2001-12-14 21:59:43.10 -5",
+    ],
+)
+def test_texts_that_kubectl_prints_plain_are_texts(text: str, tmp_path: Path) -> None:
+    """YAML 1.1 makes dates and numbers of them, or fails; kubectl's YAML is 1.2."""
+    said = f"kind: Pod\nmetadata: {{name: p}}\nspec: {{containers: [{{name: {text}, env: [{{name: A, value: {text}}}]}}]}}\n"
+    found = read(tmp_path, f"{yaml.safe_dump(N)}---\n{said}")
+    assert [each.name for each in found.pods[0].containers] == [text]
+
+
+def test_objects_that_only_have_the_name_of_a_kind_are_left_out(tmp_path: Path) -> None:
+    foreign = [
+        {"kind": "Node", "apiVersion": "longhorn.io/v1beta2", "metadata": {"name": "n1"}},
+        {"kind": "Job", "apiVersion": "batch.volcano.sh/v1alpha1", "metadata": {"name": "j", "namespace": "default"}},
+    ]
+    mine = [N | {"apiVersion": "v1"}, P, {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": "j"}}]
+    path = tmp_path / "c.json"
+    for text in (
+        json.dumps({"kind": "List", "items": [*foreign, *mine]}),
+        "\n".join(map(json.dumps, [*foreign, *mine])),
+    ):
+        path.write_text(text)
+        read = files.read((str(path),), lambda _namespace, _labels: True, "")
+        assert [each.allocatable_milli for each in read.nodes] == [4000]
+        assert dict(read.reading.ignored) == {"Node.longhorn.io": 1, "Job.batch.volcano.sh": 1}
+        assert read.reading.duplicates == 0
+
+
+def test_an_answer_takes_away_what_a_snapshot_says_was_not_answered() -> None:
+    first = with_answers(cluster(N, P), {"n1": KubeletAnswers("n1", None, None, {}, None, ("no saved answers in x",))})
+    assert [gap.what for gap in first.reading.gaps] == ["kubelet of n1"]
+    assert with_answers(first, {"n1": KubeletAnswers("n1", "v2", False, {}, None, ())}).reading.gaps == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("/kubepods.slice/x", None),
+        (
+            "/kubelet.slice/kubelet-kubepods.slice/x",
+            "/metrics/cadvisor could not be used: its pods are under '/kubelet.slice/kubelet-kubepods.slice/x': a kubelet with a "
+            "--cgroup-root of its own is not modelled",
+        ),
+    ],
+)
+def test_a_kubelet_with_a_root_of_its_own_is_said_to_be_left_out(path: str, problem: str | None) -> None:
+    bodies = {
+        "/metrics": b'kubelet_cgroup_version 2\nkubelet_node_name{node="n1"} 1\n',
+        "/metrics/cadvisor": f'container_spec_cpu_shares{{id="{path}"}} 1026\n'.encode(),
+        "/configz": b'{"kubeletconfig": {}}',
+    }
+    found = kubelet.understand("n1", bodies, {}, set())
+    assert (found.problems, bool(found.shares)) == ((problem,) if problem else (), problem is None)
+
+
+@pytest.mark.parametrize(("name", "kept"), [("n1", True), ("", False)])
+def test_a_kubelet_that_says_its_name_needs_no_pod_to_prove_it(name: str, kept: bool) -> None:
+    said = f'kubelet_node_name{{node="{name}"}} 1\n' if name else ""
+    bodies = {
+        "/metrics": f"kubelet_cgroup_version 2\n{said}".encode(),
+        "/metrics/cadvisor": b'container_spec_cpu_shares{id="/kubepods.slice/x",namespace="z",pod="z"} 1026\n',
+        "/configz": b'{"kubeletconfig": {}}',
+    }
+    found = kubelet.understand("n1", bodies, {}, {("default", "p")})
+    assert (found.cgroup_version == "v2") is kept
+
+
+@pytest.mark.parametrize(
+    ("status", "limit"),
+    [
+        ({"resources": {"limits": {"cpu": "200m"}}}, 200),
+        ({"resources": {}}, None),
+        ({}, 400),
+        ({"allocatedResources": {"cpu": "50m"}}, 400),
+        ({"allocatedResources": {"cpu": "50m"}, "resources": {"limits": {"cpu": "100m"}}}, 100),
+    ],
+)
+def test_while_a_resize_is_pending_the_limit_is_the_one_that_is_there(
+    status: dict[str, object], limit: int | None
+) -> None:
+    raw = pod("p", container("c", "100m", "400m"))
+    raw["status"]["conditions"] = [{"type": "PodResizePending", "status": "True"}]
+    raw["status"]["containerStatuses"] = [{"name": "c", **status}]
+    (found,) = cluster(N, raw).pods
+    assert found.containers[0].limit_milli == limit
 
 
 def test_how_many_more_objects_are_bad(tmp_path: Path) -> None:

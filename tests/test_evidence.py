@@ -725,3 +725,14 @@ def test_half_of_the_containers_is_not_few(gone: int, few: dict[str, tuple[int, 
     )
     partly = with_answers(objects, {"n1": msgspec.structs.replace(answers, shares=left)})
     assert verify(partly, ()).few_containers == few
+
+
+@pytest.mark.parametrize(
+    ("version", "shown_", "value"), [("v2", linear_inverse(39), 39), ("v1", 2048, 2048), ("v2", 1000, None)]
+)
+def test_a_system_slice_that_is_shown_is_measured(version: CgroupVersion, shown_: int, value: int | None) -> None:
+    answers = KubeletAnswers("n1", version, False, {"/kubepods.slice": 2, "/system.slice": shown_}, None, ())
+    state = settled(with_answers(cluster(node(), pod("p", container("c", "1"))), {"n1": answers}))["n1"]
+    assert state.system_slice == value
+    if value:
+        assert state.basis_of("system_slice").confidence == "certain"

@@ -280,7 +280,8 @@ def test_account_with_one_namespace(recorded, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("namespace", "where"), [(None, "cluster-wide"), ("shop", "cluster-wide or in namespace shop")]
+    ("namespace", "where"),
+    [(None, "cluster-wide or in namespace default"), ("shop", "cluster-wide or in namespace shop")],
 )
 def test_no_pods_at_all(tmp_path, namespace, where):
     with serve(only(pods=a_status(403, "no"))) as server:

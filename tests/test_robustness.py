@@ -1,5 +1,6 @@
 """Inputs and surroundings that have ended the program before, or could."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.errors import UsageError
+from kubectl_cgaudit.judge.saved import load
 from tests.support import RECORDED_FLAGS, V1, V2_LINEAR, audited, cluster, container, node, of_rule, pod
 
 
@@ -147,3 +149,30 @@ def test_301_names_what_it_takes_for_granted(rules: str, spec: dict[str, str], w
     assert finding.when == when
     assert result.workloads[0].effects[0] == ("unknown" if when else "stops")
     assert ("will have a container" in result.verdict.sentence) is (when == "")
+
+
+@pytest.mark.parametrize("shell", ["2>&-", "2>/dev/full"])
+def test_what_cannot_be_said_on_standard_error_costs_no_report(shell: str, tmp_path: Path) -> None:
+    usual = cgaudit(*RECORDED_FLAGS)
+    done = cgaudit(*RECORDED_FLAGS, shell=shell)
+    assert (done.returncode, done.stdout) == (0, usual.stdout)
+    saved = cgaudit(*RECORDED_FLAGS, "-o", f"json={tmp_path / 'a.json'}", shell=shell)
+    assert saved.returncode == 0
+    assert load((tmp_path / "a.json").read_bytes(), "a.json").findings
+    assert cgaudit(*RECORDED_FLAGS, "--fail-on", "low", shell=shell).returncode == 4
+    assert cgaudit("-f", "none.json", shell=shell).returncode == 1
+
+
+def test_a_report_does_not_take_the_place_of_what_it_is_made_of(tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": [node(), pod("p", container("c", "1"))]}))
+    before = (tmp_path / "c.json").read_bytes()
+    done = cgaudit("-f", str(tmp_path / "c.json"), "-o", f"json={tmp_path}/./c.json")
+    assert done.returncode == 2
+    assert done.stderr == f"error: -o json={tmp_path}/./c.json would replace what -f reads; choose another path\n"
+    assert (tmp_path / "c.json").read_bytes() == before
+
+
+def test_an_image_that_is_empty_is_none() -> None:
+    done = cgaudit("manifests", "--image", "")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: --image is empty; give the image with this tool, or leave the flag out\n"

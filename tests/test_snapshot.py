@@ -231,7 +231,7 @@ def test_a_namespace_is_chosen_when_it_is_read(tmp_path: Path, capsys: pytest.Ca
         ),
         (
             ["verify", "-f", "a.json"],
-            "verify needs the kubelets' answers; add --kubelet=proxy, --kubelet=direct or --kubelet=files:DIR",
+            "verify needs the kubelets' answers; with -f add --kubelet=files:DIR, or give a snapshot taken with --kubelet",
         ),
     ],
 )

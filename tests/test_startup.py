@@ -46,7 +46,18 @@ def test_help_imports_next_to_nothing() -> None:
         "kubectl_cgaudit.cli",
         *(
             f"kubectl_cgaudit.cli.{name}"
-            for name in ("audit", "codes", "commands", "files", "main", "options", "output", "policy", "repeatable")
+            for name in (
+                "aside",
+                "audit",
+                "codes",
+                "commands",
+                "files",
+                "main",
+                "options",
+                "output",
+                "policy",
+                "repeatable",
+            )
         ),
         "kubectl_cgaudit.errors",
         "kubectl_cgaudit.report",

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit.cli import output
+from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
 from kubectl_cgaudit.cli.options import DEFAULT_TO
 from kubectl_cgaudit.cli.progress import Progress
@@ -89,7 +90,7 @@ def diff_command(
     output.deliver([(each, _text(each, result)) for each in wanted])
     for name, side in (("before", result.before), ("after", result.after)):
         for gap in side.gaps:
-            click.echo(f"incomplete {name}: {visible(gap)}", err=True)
+            say(f"incomplete {name}: {visible(gap)}")
     if exit_code and result.summary.moved:
         return FOUND
     return 0 if result.before.complete and result.after.complete else INCOMPLETE

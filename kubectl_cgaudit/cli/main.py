@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import click
 
+from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.audit import group
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
 from kubectl_cgaudit.report.escape import visible
@@ -61,7 +62,8 @@ def run(arguments: list[str]) -> int:
         return _fail("interrupted; every file is whole or as it was", _INTERRUPTED)
     except (PipeClosedError, BrokenPipeError):
         # The interpreter must not complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
     except OSError as error:
         # The last thing that can fail is standard output: a full disk, a closed terminal.
@@ -88,7 +90,5 @@ def as_kubectl_takes_them(arguments: list[str]) -> list[str]:
 
 
 def _fail(message: str, code: int) -> int:
-    if sys.stderr is None:
-        return code
-    click.echo(f"error: {visible(message)}", err=True)
+    say(f"error: {visible(message)}")
     return code

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from kubectl_cgaudit.cli import output
+from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.policy import LEVELS
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.manifests.render import RENDERERS
@@ -45,6 +46,8 @@ def manifests_command(outputs: tuple[str, ...], **flags: Any) -> int:
     from kubectl_cgaudit.report.formats import FORMATS
 
     wanted = output.parse(outputs, tuple(RENDERERS))
+    if flags["image"] == "":
+        raise UsageError("--image is empty; give the image with this tool, or leave the flag out")
     settings = Settings(
         image=flags["image"] or IMAGE,
         namespace=flags["namespace"],
@@ -61,7 +64,7 @@ def manifests_command(outputs: tuple[str, ...], **flags: Any) -> int:
     )
     objects = build(settings)
     if flags["image"] is None:
-        click.echo(_NO_IMAGE, err=True)
+        say(_NO_IMAGE)
     output.deliver([(each, RENDERERS[each.format](objects)) for each in wanted])
     return 0
 

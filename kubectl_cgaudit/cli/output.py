@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import click
 
+from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.files import save, saving, unwritable
 from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
@@ -79,7 +80,7 @@ def deliver(texts: Sequence[tuple[Output, str]]) -> None:
     for output, text in texts:
         if output.path:
             save(output.path, text.encode("utf-8", errors="backslashreplace"))
-            click.echo(f"wrote {output.format} to {output.path}", err=True)
+            say(f"wrote {output.format} to {output.path}")
     for output, text in texts:
         if not output.path:
             _shower(output)(text)
@@ -118,7 +119,7 @@ def deliver_audit(audit: "Audit", outputs: Sequence[Output]) -> None:
             pass
     for output in outputs:
         if output.path:
-            click.echo(f"wrote {output.format} to {output.path}", err=True)
+            say(f"wrote {output.format} to {output.path}")
     if closed:
         raise closed[0]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
 from kubectl_cgaudit.errors import UsageError
 
@@ -120,7 +121,7 @@ def exit_code(audit: "Audit", judging: Judging) -> int:
     amount = at_or_above(audit.findings, judging.fail_on) if judging.fail_on else 0
     if amount:
         worse = "" if judging.fail_on == "critical" else " or worse"
-        click.echo(f"--fail-on: {counted(amount, 'finding')} of severity {judging.fail_on}{worse}", err=True)
+        say(f"--fail-on: {counted(amount, 'finding')} of severity {judging.fail_on}{worse}")
         return FOUND
     return 0 if audit.coverage.complete else INCOMPLETE
 

@@ -14,7 +14,7 @@ class Progress:
     """Shows one line that replaces itself: what is read, how much of it, and how long the rest takes."""
 
     def __init__(self) -> None:
-        self._watched = sys.stderr.isatty()
+        self._watched = sys.stderr is not None and sys.stderr.isatty()
         self._began = time.monotonic()
         self._shown = 0.0
         self._what = ""
@@ -30,8 +30,7 @@ class Progress:
         self.last = f"{what} {done}" + (f" of {total}" if total else "")
         if self._watched and now - self._began > _PATIENCE and now - self._shown > _PACE:
             self._shown = now
-            sys.stderr.write(f"\r\x1b[Kreading {visible(self.last)}{self._left(done, total, now)}")
-            sys.stderr.flush()
+            self._write(f"\r\x1b[Kreading {visible(self.last)}{self._left(done, total, now)}")
 
     def _left(self, done: int, total: int | None, now: float) -> str:
         """How long the rest of this list takes at the pace so far."""
@@ -43,5 +42,14 @@ class Progress:
     def close(self) -> None:
         """Take the line away."""
         if self._shown:
-            sys.stderr.write("\r\x1b[K")
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        if sys.stderr is None:
+            return
+        try:
+            sys.stderr.write(text)
             sys.stderr.flush()
+        except OSError:
+            # The terminal is gone; the work is not.
+            self._watched = False

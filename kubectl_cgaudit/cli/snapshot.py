@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from kubectl_cgaudit.cli import files, options
+from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.tree import exit_code, read
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.errors import CgauditError, UsageError
@@ -55,8 +56,8 @@ def snapshot_command(path: str, **flags: Any) -> int:
     data = snapshot.encode(cluster)
     _deliver(path, data if path.endswith(".json") else snapshot.pack(data))
     where = "standard output" if path == "-" else path
-    click.echo(f"saved {_amounts(cluster)} to {visible(where)}", err=True)
-    click.echo(f"{_KEPT}\n{_LEFT_OUT}", err=True)
+    say(f"saved {_amounts(cluster)} to {visible(where)}")
+    say(f"{_KEPT}\n{_LEFT_OUT}")
     return exit_code(cluster)
 
 

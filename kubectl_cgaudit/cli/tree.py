@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.codes import INCOMPLETE
 from kubectl_cgaudit.cli.progress import Progress
 from kubectl_cgaudit.collect.model import Cluster
@@ -54,7 +55,7 @@ def read(chosen: options.Source, *, measured: bool = True) -> tuple[Cluster, tup
     """Read the input, with progress for whoever watches, and the warning that nodes/proxy deserves."""
     rules = options.rules(chosen)
     if chosen.kubelet == "proxy":
-        click.echo(_PROXY_WARNING, err=True)
+        say(_PROXY_WARNING)
     progress = Progress()
     try:
         return options.collect(chosen, progress, measured=measured), rules
@@ -94,5 +95,5 @@ def exit_code(cluster: Cluster) -> int:
 
     coverage = cover(cluster, ())
     for gap in coverage.gaps:
-        click.echo(f"incomplete: {visible(gap.what)}: {visible(gap.why)}. {visible(gap.remedy)}.", err=True)
+        say(f"incomplete: {visible(gap.what)}: {visible(gap.why)}. {visible(gap.remedy)}.")
     return 0 if coverage.complete else INCOMPLETE

@@ -12,6 +12,9 @@ from kubectl_cgaudit.errors import UsageError
 
 _FORMATS = ("text", "json")
 _NOT_ASKED = "verify needs the kubelets' answers; add --kubelet=proxy, --kubelet=direct or --kubelet=files:DIR"
+_NOT_SAVED = (
+    "verify needs the kubelets' answers; with -f add --kubelet=files:DIR, or give a snapshot taken with --kubelet"
+)
 
 
 @click.command("verify")
@@ -34,7 +37,7 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
         raise UsageError(_NOT_ASKED)
     cluster, rules = read(chosen)
     if cluster.kubelets is None:
-        raise UsageError(_NOT_ASKED)
+        raise UsageError(_NOT_SAVED)
     result = verify(cluster, rules)
     write: dict[str, Callable[[output.Output], str]] = {
         "text": lambda each: report.as_text(result, output.screen(each)),

@@ -173,7 +173,10 @@ def with_answers(cluster: Cluster, answers: dict[str, KubeletAnswers]) -> Cluste
         for node, answer in answers.items()
         for problem in answer.problems
     ]
-    reading = msgspec.structs.replace(cluster.reading, gaps=tuple(sorted([*cluster.reading.gaps, *gaps])))
+    # A snapshot may hold what they did not say then.
+    asked = {f"kubelet of {node}" for node in answers}
+    kept = [gap for gap in cluster.reading.gaps if gap.what not in asked]
+    reading = msgspec.structs.replace(cluster.reading, gaps=tuple(sorted([*kept, *gaps])))
     return msgspec.structs.replace(cluster, kubelets=answers, reading=reading)
 
 

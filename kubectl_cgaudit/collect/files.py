@@ -1,7 +1,8 @@
 """Read what `kubectl get nodes,pods -A -o json` (or yaml) printed: Lists or single objects, gzip or not."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,17 +20,29 @@ from kubectl_cgaudit.errors import InputError
 _SAVE = "save it with: kubectl get nodes,pods -A -o json"
 _DEEPEST = 100
 _PROGRESS_STEP = 1000
-_PLAIN = ("tag:yaml.org,2002:value", "tag:yaml.org,2002:merge")
+_PLAIN = tuple(f"tag:yaml.org,2002:{name}" for name in ("value", "merge", "timestamp"))
+_SPACE = re.compile(rb"\s*")
+_GROUPS = {
+    "Node": (),
+    "Pod": (),
+    "ReplicaSet": ("apps", "extensions"),
+    "Job": ("batch",),
+    "RuntimeClass": ("node.k8s.io",),
+    "Event": ("events.k8s.io",),
+}
+"""Kinds that are read, and the API groups beside the core one that may have them."""
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
 
-class _Object(msgspec.Struct):
+class _Object(msgspec.Struct, rename="camel"):
     kind: str = ""
+    api_version: str = ""
     items: list[msgspec.Raw] | None = None
 
 
-class _ItemKind(msgspec.Struct):
+class _ItemKind(msgspec.Struct, rename="camel"):
     kind: str = ""
+    api_version: str = ""
 
 
 def read(
@@ -92,10 +105,11 @@ def _with_missing(cluster: Cluster) -> Cluster:
     return msgspec.structs.replace(cluster, reading=msgspec.structs.replace(cluster.reading, gaps=tuple(sorted(gaps))))
 
 
-def _documents(data: bytes, source: str) -> Iterator[tuple[bytes, _Object]]:
+def _documents(data: bytes, source: str) -> Iterator[tuple[memoryview, _Object]]:
     """The JSON documents of a file; several may follow one another, as `cat a.json b.json` writes them."""
-    while data and not data.isspace():
-        document, data = data, b""
+    rest = memoryview(data)
+    while not _SPACE.fullmatch(rest):
+        document, rest = rest, rest[:0]
         try:
             whole = msgspec.json.decode(document, type=_Object)
         except msgspec.ValidationError:
@@ -106,19 +120,19 @@ def _documents(data: bytes, source: str) -> Iterator[tuple[bytes, _Object]]:
             end = _end_of_first(document, str(error))
             if end is None:
                 raise InputError(f"{source} is not valid JSON: {error}; {_SAVE}") from None
-            document, data = document[:end], document[end:]
+            document, rest = document[:end], document[end:]
             whole = msgspec.json.decode(document, type=_Object)
         yield document, whole
 
 
-def _end_of_first(data: bytes, error: str) -> int | None:
+def _end_of_first(data: memoryview, error: str) -> int | None:
     """Where a second object begins, if that is all the decoder complains about."""
     found = _TRAILING.search(error)
     if not found:
         return None
     # Releases of the decoder count the byte from 0 or from 1.
     places = (int(found[1]) - 1, int(found[1]))
-    return next((place for place in places if data[place : place + 1] == b"{"), None)
+    return next((place for place in places if bytes(data[place : place + 1]) == b"{"), None)
 
 
 def _decode_json(raw: Any, type_: type[Any]) -> Any:
@@ -130,9 +144,10 @@ def _add_json(data: bytes, source: str, assembly: Assembly, progress: Progress) 
         if not whole.kind:
             raise InputError(f"{source} holds no Kubernetes object (there is no kind in it); {_SAVE}")
         if whole.items is None:
-            assembly.add(whole.kind, document, _decode_json, source)
+            assembly.add(_in_full(whole.kind, whole.api_version), document, _decode_json, source)
             continue
         listed = whole.kind.removesuffix("List")
+        listed = listed and _in_full(listed, whole.api_version)
         for number, item in enumerate(whole.items):
             if number % _PROGRESS_STEP == 0:
                 progress(f"objects of {source}", number, len(whole.items))
@@ -143,9 +158,16 @@ def _item_kind(item: msgspec.Raw, listed: str) -> str:
     if listed:
         return listed
     try:
-        return msgspec.json.decode(item, type=_ItemKind).kind or "(no kind)"
+        own = msgspec.json.decode(item, type=_ItemKind)
+        return _in_full(own.kind, own.api_version) or "(no kind)"
     except wire.UNDECODABLE:
         return "(no kind)"
+
+
+def _in_full(kind: str, api_version: object) -> str:
+    """The kind; `Node.longhorn.io` of one that only has the name of those that are read."""
+    group = api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
+    return f"{kind}.{group}" if group and kind in _GROUPS and group not in _GROUPS[kind] else kind
 
 
 def _decode_plain(raw: Any, type_: type[Any]) -> Any:
@@ -167,13 +189,15 @@ def _add_yaml(data: bytes, source: str, assembly: Assembly) -> None:
         _reject_anchors(document, source)
         items = document.get("items")
         listed = document["kind"].removesuffix("List")
+        listed = listed and _in_full(listed, document.get("apiVersion"))
         for item in items if isinstance(items, list) else [document]:
             kind = item.get("kind") if isinstance(item, dict) else None
-            assembly.add(kind if isinstance(kind, str) else listed or "(no kind)", item, _decode_plain, source)
+            own = _in_full(kind, item.get("apiVersion")) if isinstance(kind, str) else listed or "(no kind)"
+            assembly.add(own, item, _decode_plain, source)
 
 
 def _loader() -> Any:
-    """PyYAML's, without the two plain texts of YAML 1.1 that kubectl writes as they are: `=` and `<<`."""
+    """PyYAML's, without what YAML 1.1 makes of texts that kubectl writes as they are: `=`, `<<`, `0000-00-00`, `0x_`."""
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
@@ -181,7 +205,17 @@ def _loader() -> Any:
             for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
         }
 
+    for name in ("int", "float"):
+        tag = f"tag:yaml.org,2002:{name}"
+        Loader.add_constructor(tag, partial(_number_or_text, yaml.SafeLoader.yaml_constructors[tag]))
     return Loader
+
+
+def _number_or_text(number: Callable[[Any, Any], Any], loader: Any, node: Any) -> Any:
+    try:
+        return number(loader, node)
+    except ValueError:
+        return loader.construct_scalar(node)
 
 
 def _check_depth(data: bytes, loader: Any, source: str) -> None:

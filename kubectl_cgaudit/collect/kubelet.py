@@ -135,8 +135,12 @@ def understand(
             unread[endpoint] = f"could not be used: {error}"
             return otherwise
 
-    stranger = parse(METRICS, lambda text: _other_node(text, node), None)
-    stranger = stranger or parse(CADVISOR, lambda text: _other_pods(text, pods), None)
+    # Who says its name needs no pods to prove it.
+    named = parse(METRICS, metrics.node_named, None)
+    if named is None:
+        stranger = parse(CADVISOR, lambda text: _other_pods(text, pods), None)
+    else:
+        stranger = None if named == node else f"{METRICS} is of another node ({named[:253]!r})"
     if stranger:
         return _nothing(node, f"{stranger}: all answers were ignored")
     version = parse(METRICS, metrics.cgroup_version, None)
@@ -160,12 +164,11 @@ def _some_shares(text: bytes) -> dict[str, int]:
     found = metrics.shares(text)
     if not found:
         raise InputError("there is no container_spec_cpu_shares in it; see whether the kubelet leaves cAdvisor out")
+    kubernetes = [path for path in found if "kubepods" in path]
+    if kubernetes and not any(path.startswith("/kubepods") for path in kubernetes):
+        shown = min(kubernetes)[:_SHOWN]
+        raise InputError(f"its pods are under {shown!r}: a kubelet with a --cgroup-root of its own is not modelled")
     return found
-
-
-def _other_node(text: bytes, node: str) -> str | None:
-    name = metrics.node_named(text)
-    return f"{METRICS} is of another node ({name[:253]!r})" if name and name != node else None
 
 
 def _other_pods(text: bytes, pods: set[tuple[str, str]]) -> str | None:

@@ -167,7 +167,7 @@ def read_pods(
 def _read_by_namespace(api: Api, namespace: str | None, assembly: Assembly, progress: Progress, page_size: int) -> None:
     """Read the pods of the namespaces that may be read, and say of the others that they were not."""
     known = None if namespace else _namespaces(api, assembly, progress, page_size)
-    candidates = known if known is not None else [name for name in (namespace or api.namespace,) if name]
+    candidates = known if known is not None else [namespace or api.namespace or "default"]
     read, unread = [], []
     for name in candidates:
         own = msgspec.structs.replace(PODS, path=f"/api/v1/namespaces/{quote(name, safe='')}/pods", namespace=name)

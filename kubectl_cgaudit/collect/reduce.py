@@ -74,12 +74,12 @@ def pod(raw: wire.Pod, selects: Selects, same: Same, *, measured: bool = True) -
     meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
     labels = meta.labels or {}
     namespace = meta.namespace or "default"
-    containers = same(_containers(spec, status, same, measured=measured))
+    resizing = _is_resizing(status)
+    containers = same(_containers(spec, status, same, resizing=resizing, measured=measured))
     pod_level, actual = spec.resources or _UNSAID, status.resources or _UNSAID
     request = _amount(pod_level.requests, "spec.resources.requests.cpu")
     limit = _amount(pod_level.limits, "spec.resources.limits.cpu")
     mark = meta.annotations.mirror if meta.annotations else None
-    resizing = _is_resizing(status)
     allocated = _amount(status.allocated_resources, "status.allocatedResources.cpu")
     if resizing and request is not None and allocated is not None:
         # As for a container: the pod's cgroup still carries what the kubelet has allocated.
@@ -128,7 +128,9 @@ def _computed_qos(containers: tuple[Container, ...], request: int | None, limit:
     return "Guaranteed" if all(most and least in (None, most) for least, most in pairs) else "Burstable"
 
 
-def _containers(spec: wire.PodSpec, status: wire.PodStatus, same: Same, *, measured: bool) -> tuple[Container, ...]:
+def _containers(
+    spec: wire.PodSpec, status: wire.PodStatus, same: Same, *, resizing: bool, measured: bool
+) -> tuple[Container, ...]:
     groups: tuple[tuple[Role, list[wire.ContainerSpec] | None, list[wire.ContainerStatus] | None], ...] = (
         ("init", spec.init_containers, status.init_container_statuses),
         ("app", spec.containers, status.container_statuses),
@@ -145,7 +147,9 @@ def _containers(spec: wire.PodSpec, status: wire.PodStatus, same: Same, *, measu
             own = by_name.get(container.name)
             # A container's own policy wins (KEP-5307).
             policy = container.restart_policy or restarts
-            found.append(_container(container, role, own, policy, same, sees=sees, measured=measured))
+            found.append(
+                _container(container, role, own, policy, same, sees=sees, resizing=resizing, measured=measured)
+            )
     return tuple(found)
 
 
@@ -163,6 +167,7 @@ def _container(
     same: Same,
     *,
     sees: bool,
+    resizing: bool,
     measured: bool,
 ) -> Container:
     resources = spec.resources or _UNSAID
@@ -172,9 +177,9 @@ def _container(
         allocated = _amount(status.allocated_resources, "allocatedResources.cpu of container ", spec.name)
         if allocated is not None and allocated != request:
             # A resize is pending: the cgroups still carry what the kubelet has allocated.
-            request = allocated
-            actual = status.resources or _UNSAID
-            limit = _amount(actual.limits, "status.resources.limits.cpu of container ", spec.name)
+            request, resizing = allocated, True
+    if resizing and status and status.resources:
+        limit = _amount(status.resources.limits, "status.resources.limits.cpu of container ", spec.name)
     state = status.state if status else None
     presence = _presence(role, state, restarts)
     return Container(

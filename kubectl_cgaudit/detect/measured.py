@@ -95,6 +95,7 @@ def evidence(
         yield Evidence("driver", by_path, "certain", _CADVISOR, "the paths of the kubepods cgroups")
     if answers.config:
         yield from _of_config(answers.config, version or known, by_path, kubelet)
+    yield from _of_system(answers, version or known)
     if (version or known) == "v2" and by_path and usable(answers):
         pods = list(placed)
         yield from _of_pods(answers, pods, by_path, kubelet)
@@ -133,6 +134,17 @@ def _of_config(
             about = "system_slice" if name == SYSTEM_SLICE else f"root:{name}"
             saw = f"{', '.join(sorted(enforced & keys))} is enforced on {cgroup} with {milli}m CPU"
             yield Evidence(about, value, "certain", _CONFIGZ, saw)
+
+
+def _of_system(answers: KubeletAnswers, version: CgroupVersion | None) -> Iterator[Evidence]:
+    """What system.slice has, which a kubelet shows only if it is told to watch it."""
+    shown = answers.shares.get(f"/{SYSTEM_SLICE}") if usable(answers) else None
+    if shown is None or version is None:
+        return
+    value = shown if version == "v1" else weight_of_shown(shown)
+    if value:
+        saw = f"it shows {shown} shares of /{SYSTEM_SLICE}"
+        yield Evidence("system_slice", str(value), "certain", _CADVISOR, saw)
 
 
 def _top_level(cgroup: str, by_path: Driver | None) -> str | None:

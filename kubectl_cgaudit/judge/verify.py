@@ -4,6 +4,8 @@ from collections.abc import Container, Iterator, Sequence
 
 from msgspec import Struct
 
+from kubectl_cgaudit.cgroups import paths
+from kubectl_cgaudit.cgroups.paths import Driver
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers, Node
 from kubectl_cgaudit.detect import measured
 from kubectl_cgaudit.detect.handlers import PlacedPod, placed_pods
@@ -39,7 +41,7 @@ class Verification(Struct, frozen=True, rename="camel"):
     kubelets do not show unless they are told to, is not counted."""
     differences: tuple[Difference, ...]
     contradicted: dict[str, str]
-    """Nodes on another cgroup version than is predicted, which their kubelets say: no number of theirs is compared."""
+    """Nodes on another cgroup version or driver than is predicted, which their kubelets say: no number is compared."""
     few_containers: dict[str, tuple[int, int]]
     """Nodes that showed fewer than half of their running containers: how many, and of how many. That these agree says
     little of the others, and their formula is the runtime's alone."""
@@ -69,10 +71,14 @@ def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
         if node.kind != "linux" or answers is None or not measured.usable(answers):
             continue
         here = placed.get(node.name, ())
+        if answers.config and not answers.config.cgroups_per_qos:
+            continue
         predicted = list(_predicted(node, here, cluster, rules))
         versions = {cgroup.version for same in predicted for cgroup in same}
         if answers.cgroup_version and answers.cgroup_version not in versions:
             contradicted[node.name] = f"cgroup {versions.pop()} is predicted, its kubelet says {answers.cgroup_version}"
+        elif (driver := measured.driver(answers)) and not _named_as_by(driver, predicted):
+            contradicted[node.name] = f"another cgroup driver is predicted, its cgroups are named as by {driver}"
         else:
             found[node.name] = _compare(node.name, here, predicted, answers)
     return Verification(
@@ -92,16 +98,20 @@ def _compare(
     node: str, placed: Sequence[PlacedPod], predicted: Sequence[tuple[Cgroup, ...]], answers: KubeletAnswers
 ) -> _OfNode:
     resizing = {(pod.namespace, pod.name) for pod, _ in placed if pod.resizing}
+    others = _other_pods(predicted, answers)
     found = _OfNode()
     for same in predicted:
         first = same[0]
+        # The Burstable slice has the sum of the requests of pods that come and go.
+        blurred = first.level == "qos" and (others or resizing)
         in_resize = (first.namespace, first.pod) in resizing
-        shown = None if in_resize else _shown(answers, first)
-        if first.level == "container" and first.path is not None and not in_resize:
+        shown = None if in_resize or blurred else _shown(answers, first)
+        weighed = any(cgroup.value is not None for cgroup in same)
+        if first.level == "container" and first.path is not None and weighed and not in_resize:
             found.running += 1
             found.shown += shown is not None
         if shown is None:
-            found.unmeasured += first.path is not None and first.level != "root"
+            found.unmeasured += first.path is not None and weighed and first.level != "root"
             continue
         found.compared += 1
         difference = _difference(node, same, shown, answers.cgroup_version)
@@ -110,10 +120,26 @@ def _compare(
     return found
 
 
+def _named_as_by(driver: Driver, predicted: Sequence[tuple[Cgroup, ...]]) -> bool:
+    return any(same[0].path == paths.kubepods(driver) for same in predicted if same[0].level == "kubepods")
+
+
+def _other_pods(predicted: Sequence[tuple[Cgroup, ...]], answers: KubeletAnswers) -> bool:
+    """Whether the kubelet shows other pods than are listed: one has come or gone in between."""
+    slices = {same[0].path for same in predicted if same[0].level == "qos"}
+    listed = {same[0].path for same in predicted if same[0].level == "pod"}
+    shown = {path for path in answers.shares if path.rpartition("/")[0] in slices}
+    return shown != {path for path in listed if path and path.rpartition("/")[0] in slices}
+
+
 def _not_compared(cluster: Cluster, compared: Container[str]) -> dict[str, tuple[str, ...]]:
     answers = cluster.kubelets or {}
     reasons = {node.name: answers[node.name].problems if node.name in answers else () for node in cluster.nodes}
     apart = {node.name: (f"it is a {node.kind} node",) for node in cluster.nodes if node.kind != "linux"}
+    flat = [name for name, each in answers.items() if each.config and not each.config.cgroups_per_qos]
+    apart |= {
+        name: ("its kubelet makes no kubepods tree (cgroupsPerQOS is false)",) for name in flat if name not in apart
+    }
     left = {name: apart.get(name) or why for name, why in reasons.items() if name not in compared}
     return {name: why or ("it showed no cgroups",) for name, why in left.items()}
 
