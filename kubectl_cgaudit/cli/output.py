@@ -12,6 +12,7 @@ from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.files import save, saving, unwritable
 from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
+from kubectl_cgaudit.report.escape import visible
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -80,7 +81,7 @@ def deliver(texts: Sequence[tuple[Output, str]]) -> None:
     for output, text in texts:
         if output.path:
             save(output.path, text.encode("utf-8", errors="backslashreplace"))
-            say(f"wrote {output.format} to {output.path}")
+            say(f"wrote {output.format} to {visible(output.path)}")
     for output, text in texts:
         if not output.path:
             _shower(output)(text)
@@ -119,7 +120,7 @@ def deliver_audit(audit: "Audit", outputs: Sequence[Output]) -> None:
             pass
     for output in outputs:
         if output.path:
-            say(f"wrote {output.format} to {output.path}")
+            say(f"wrote {output.format} to {visible(output.path)}")
     if closed:
         raise closed[0]
 
