@@ -136,7 +136,7 @@ def test_namespace_by_namespace(tally: Tally) -> None:
     some = Fault("forbidden", "pods", times=0, namespaces=tuple(faults.CLUSTER.namespaces[:2]))
     assert [gap.what[:8] for gap in gaps(tally.ask(some))] == ["pods of "]
     (gap,) = gaps(tally.ask(Fault("forbidden", "pods", times=0), Fault("forbidden", "namespaces", times=0)))
-    assert gap.why == "pods may not be listed cluster-wide (403)"
+    assert gap.why == "pods may not be listed cluster-wide or in namespace default (403)"
     came = tally.ask(refused, fault("vanish", "namespaces", 1))
     assert [gap.what for gap in gaps(came)] == ["pods"]
     assert notes(came) == (

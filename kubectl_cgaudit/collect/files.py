@@ -36,13 +36,13 @@ _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
 class _Object(msgspec.Struct, rename="camel"):
     kind: str = ""
-    api_version: str = ""
+    api_version: Any = ""
     items: list[msgspec.Raw] | None = None
 
 
 class _ItemKind(msgspec.Struct, rename="camel"):
     kind: str = ""
-    api_version: str = ""
+    api_version: Any = ""
 
 
 def read(
