@@ -138,7 +138,7 @@ def test_namespace_by_namespace(tally: Tally) -> None:
     (gap,) = gaps(tally.ask(Fault("forbidden", "pods", times=0), Fault("forbidden", "namespaces", times=0)))
     assert gap.why == "pods may not be listed cluster-wide or in namespace default (403)"
     came = tally.ask(refused, fault("vanish", "namespaces", 1))
-    assert [gap.what for gap in gaps(came)] == ["pods"]
+    assert [gap.what for gap in gaps(came)] == ["pods of the other namespaces"]
     assert notes(came) == (
         "Namespaces could not be listed (the server announced 3 more than it sent): only one was tried",
     )
