@@ -280,7 +280,10 @@ def _count(cluster: Cluster, items: list[Any]) -> None:
     """Every object is there, or is counted under what was set apart."""
     reading = cluster.reading
     # Those of another API group are set apart too, and were not counted among what came.
-    ignored = sum(count for kind, count in reading.ignored.items() if kind.partition(".")[0] not in _SIDE_KINDS)
+    sent = {_kind(each) for each in items}
+    ignored = sum(
+        count for kind, count in reading.ignored.items() if kind in sent or kind.partition(".")[0] not in _SIDE_KINDS
+    )
     seen = len(cluster.nodes) + len(cluster.pods) + reading.duplicates + ignored
     if seen != len(items):
         raise WrongError(f"{len(items)} objects came and {seen} are accounted for")
