@@ -11,7 +11,8 @@ import yaml
 
 from kubectl_cgaudit.collect import failure, files, kubelet
 from kubectl_cgaudit.collect.assemble import pods_by_node, with_answers
-from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
+from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers, Owner
+from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.errors import InputError
 from tests.support import cluster, container, node, pod
 
@@ -279,3 +280,18 @@ def test_yaml_may_be_nested_100_deep_and_no_deeper(tmp_path: Path) -> None:
 
     assert read(tmp_path, f"{nested(99)}\n---\n" + json.dumps(N)).reading.ignored == {"Other": 1}
     assert "is nested too deeply to be what kubectl prints" in refused(tmp_path, nested(100))
+
+
+@pytest.mark.parametrize(
+    ("api_version", "owner"),
+    [
+        ("batch/v1", ("CronJob", "train")),
+        (None, ("CronJob", "train")),
+        ("batch.volcano.sh/v1alpha1", ("Job.batch.volcano.sh", "train-20251105")),
+    ],
+)
+def test_an_owner_of_another_group_is_none_of_kubernetes_own(api_version: str | None, owner: tuple[str, str]) -> None:
+    raw = pod("p", container("c", "1"), owner=("Job", "train-20251105"))
+    raw["metadata"]["ownerReferences"][0]["apiVersion"] = api_version
+    found = cluster(N, raw)
+    assert workload(found.pods[0], found) == Owner(*owner)

@@ -12,6 +12,7 @@ import yaml
 from kubectl_cgaudit.collect import snapshot, wire
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.input import name_of, read_bytes
+from kubectl_cgaudit.collect.kinds import in_full
 from kubectl_cgaudit.collect.model import Cluster, Gap
 from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.collect.reduce import Selects
@@ -22,15 +23,6 @@ _DEEPEST = 100
 _PROGRESS_STEP = 1000
 _PLAIN = tuple(f"tag:yaml.org,2002:{name}" for name in ("value", "merge", "timestamp"))
 _SPACE = re.compile(rb"\s*")
-_GROUPS = {
-    "Node": (),
-    "Pod": (),
-    "ReplicaSet": ("apps", "extensions"),
-    "Job": ("batch",),
-    "RuntimeClass": ("node.k8s.io",),
-    "Event": ("events.k8s.io",),
-}
-"""Kinds that are read, and the API groups beside the core one that may have them."""
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
 
@@ -144,10 +136,10 @@ def _add_json(data: bytes, source: str, assembly: Assembly, progress: Progress) 
         if not whole.kind:
             raise InputError(f"{source} holds no Kubernetes object (there is no kind in it); {_SAVE}")
         if whole.items is None:
-            assembly.add(_in_full(whole.kind, whole.api_version), document, _decode_json, source)
+            assembly.add(in_full(whole.kind, whole.api_version), document, _decode_json, source)
             continue
         listed = whole.kind.removesuffix("List")
-        listed = listed and _in_full(listed, whole.api_version)
+        listed = listed and in_full(listed, whole.api_version)
         for number, item in enumerate(whole.items):
             if number % _PROGRESS_STEP == 0:
                 progress(f"objects of {source}", number, len(whole.items))
@@ -159,15 +151,9 @@ def _item_kind(item: msgspec.Raw, listed: str) -> str:
         return listed
     try:
         own = msgspec.json.decode(item, type=_ItemKind)
-        return _in_full(own.kind, own.api_version) or "(no kind)"
+        return in_full(own.kind, own.api_version) or "(no kind)"
     except wire.UNDECODABLE:
         return "(no kind)"
-
-
-def _in_full(kind: str, api_version: object) -> str:
-    """The kind; `Node.longhorn.io` of one that only has the name of those that are read."""
-    group = api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
-    return f"{kind}.{group}" if group and kind in _GROUPS and group not in _GROUPS[kind] else kind
 
 
 def _decode_plain(raw: Any, type_: type[Any]) -> Any:
@@ -189,10 +175,10 @@ def _add_yaml(data: bytes, source: str, assembly: Assembly) -> None:
         _reject_anchors(document, source)
         items = document.get("items")
         listed = document["kind"].removesuffix("List")
-        listed = listed and _in_full(listed, document.get("apiVersion"))
+        listed = listed and in_full(listed, document.get("apiVersion"))
         for item in items if isinstance(items, list) else [document]:
             kind = item.get("kind") if isinstance(item, dict) else None
-            own = _in_full(kind, item.get("apiVersion")) if isinstance(kind, str) else listed or "(no kind)"
+            own = in_full(kind, item.get("apiVersion")) if isinstance(kind, str) else listed or "(no kind)"
             assembly.add(own, item, _decode_plain, source)
 
 

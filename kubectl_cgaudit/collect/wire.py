@@ -20,12 +20,13 @@ class Resources(Struct, gc=False):
     limits: CpuAmount | None = None
 
 
-class OwnerReference(Struct, gc=False):
+class OwnerReference(Struct, gc=False, rename="camel"):
     """An entry of metadata.ownerReferences."""
 
     kind: str = ""
     name: str = ""
     controller: bool | None = None
+    api_version: str | None = None
 
 
 class StaticPodMark(Struct, gc=False):
