@@ -6,6 +6,9 @@ from msgspec import Struct
 
 Qos = Literal["Guaranteed", "Burstable", "BestEffort"]
 Role = Literal["app", "sidecar", "init", "ephemeral"]
+COMPETING: tuple[Role, ...] = ("app", "sidecar")
+"""The containers that share a pod's CPU: init containers run before them, and a debug container (`kubectl debug`) is not
+there once its pod is created anew."""
 Presence = Literal["running", "expected", "gone"]
 NodeKind = Literal["linux", "windows", "virtual", "unusable"]
 
@@ -190,6 +193,11 @@ class KubeletAnswers(Struct, frozen=True):
     """container_spec_cpu_shares by cgroup path."""
     config: KubeletConfig | None
     problems: tuple[str, ...]
+
+    @property
+    def without_kubepods(self) -> bool:
+        """Whether it said that it makes no kubepods tree (cgroupsPerQOS is false)."""
+        return self.config is not None and not self.config.cgroups_per_qos
 
 
 class Gap(Struct, frozen=True, order=True):

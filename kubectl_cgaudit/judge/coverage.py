@@ -69,9 +69,7 @@ def _without_kubepods(cluster: Cluster) -> list[GapRecord]:
     """Nodes whose kubelet said that it makes no kubepods tree; Windows and virtual ones are set apart already."""
     answers = cluster.kubelets or {}
     linux = _of_kind(cluster, "linux")
-    found = [
-        name for name in linux if name in answers and (config := answers[name].config) and not config.cgroups_per_qos
-    ]
+    found = [name for name in linux if name in answers and answers[name].without_kubepods]
     if not found:
         return []
     what = f"node {found[0]}" if len(found) == 1 else f"{len(found)} nodes ({_list(tuple(found))})"

@@ -68,11 +68,9 @@ def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
     contradicted: dict[str, str] = {}
     for node in cluster.nodes:
         answers = (cluster.kubelets or {}).get(node.name)
-        if node.kind != "linux" or answers is None or not measured.usable(answers):
+        if node.kind != "linux" or answers is None or answers.without_kubepods or not measured.usable(answers):
             continue
         here = placed.get(node.name, ())
-        if answers.config and not answers.config.cgroups_per_qos:
-            continue
         predicted = list(_predicted(node, here, cluster, rules))
         versions = {cgroup.version for same in predicted for cgroup in same}
         if answers.cgroup_version and answers.cgroup_version not in versions:
@@ -134,14 +132,16 @@ def _other_pods(predicted: Sequence[tuple[Cgroup, ...]], answers: KubeletAnswers
 
 def _not_compared(cluster: Cluster, compared: Container[str]) -> dict[str, tuple[str, ...]]:
     answers = cluster.kubelets or {}
-    reasons = {node.name: answers[node.name].problems if node.name in answers else () for node in cluster.nodes}
-    apart = {node.name: (f"it is a {node.kind} node",) for node in cluster.nodes if node.kind != "linux"}
-    flat = [name for name, each in answers.items() if each.config and not each.config.cgroups_per_qos]
-    apart |= {
-        name: ("its kubelet makes no kubepods tree (cgroupsPerQOS is false)",) for name in flat if name not in apart
-    }
-    left = {name: apart.get(name) or why for name, why in reasons.items() if name not in compared}
-    return {name: why or ("it showed no cgroups",) for name, why in left.items()}
+    left = [node for node in cluster.nodes if node.name not in compared]
+    return {node.name: _why_not(node, answers.get(node.name)) for node in left}
+
+
+def _why_not(node: Node, answers: KubeletAnswers | None) -> tuple[str, ...]:
+    if node.kind != "linux":
+        return (f"it is a {node.kind} node",)
+    if answers and answers.without_kubepods:
+        return ("its kubelet makes no kubepods tree (cgroupsPerQOS is false)",)
+    return (answers.problems if answers else ()) or ("it showed no cgroups",)
 
 
 def _predicted(

@@ -7,7 +7,7 @@ from msgspec import Struct
 from kubectl_cgaudit.cgroups.pods import container_shares, pod_level_resources, pod_request, pod_shares
 from kubectl_cgaudit.cgroups.version import rounds_pod_quota
 from kubectl_cgaudit.cgroups.weights import weight_of
-from kubectl_cgaudit.collect.model import Pod, Qos
+from kubectl_cgaudit.collect.model import COMPETING, Pod, Qos
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import Leftover, Setup
 from kubectl_cgaudit.predict.quota import container_quota, pod_quota
@@ -161,8 +161,7 @@ def _shape(
             weight = leftovers.get((pod.namespace, pod.name, container.name)) or weight_of(own, runtime.formula)
         amounts = own, weight, container_quota(container, pod, setup, runtime)
         weighed.append(amounts)
-        # Init containers run before the others, and a debug container is not there once its pod is created anew.
-        hungry.append(container.role not in ("init", "ephemeral"))
+        hungry.append(container.role in COMPETING)
     values = [own if on_v1 else weight for own, weight, _ in weighed]
     total = sum(value or 0 for value, wants in zip(values, hungry, strict=True) if wants)
     return PodShape(

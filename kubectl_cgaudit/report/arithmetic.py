@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from kubectl_cgaudit.cgroups.pods import container_limit, pod_level_resources, pod_request
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import Formula, milli_to_shares, weight_of
-from kubectl_cgaudit.collect.model import Container, Pod
+from kubectl_cgaudit.collect.model import COMPETING, Container, Pod
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.predict.quota import milli_to_quota
 from kubectl_cgaudit.predict.tree import Cgroup
@@ -67,7 +67,7 @@ def requested(pod: Pod, kubelet: KubeletVersion | None) -> str:
     overhead = f" + overhead {pod.overhead_milli}m" if pod.overhead_milli else ""
     if pod.request_milli is not None and pod_level_resources(kubelet):
         return f"pod-level request {pod.request_milli}m{overhead} = {total}m"
-    running = [c for c in pod.containers if c.role in ("app", "sidecar")]
+    running = [c for c in pod.containers if c.role in COMPETING]
     text = " + ".join(f"{c.name} {c.request_milli or 0}m" for c in running)
     starting, sidecars = [], 0
     for container in pod.containers:

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from kubectl_cgaudit.collect.model import COMPETING
 from kubectl_cgaudit.judge.audit import NodeAudit, NodeMoment, PodAudit
 
 T = TypeVar("T")
@@ -79,7 +80,7 @@ def spec(pod: PodAudit) -> Hashable:
     return pod.qos, tuple(
         (each.name, each.role, each.request_milli, each.limit_milli)
         for each in pod.containers
-        if each.role not in ("init", "ephemeral")
+        if each.role in COMPETING
     )
 
 

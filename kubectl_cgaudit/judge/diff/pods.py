@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_cgaudit.collect.model import COMPETING
 from kubectl_cgaudit.judge.audit import CaseChange, ContainerAudit, PodAudit
 from kubectl_cgaudit.judge.diff.match import spec
 from kubectl_cgaudit.judge.diff.nodes import in_unit
@@ -149,7 +150,7 @@ def _changes(before: PodAudit, after: PodAudit) -> Iterable[str]:
     """What the containers that stay ask for, where it is not the same."""
     if before.qos != after.qos:
         yield f"QoS class {before.qos} -> {after.qos}"
-    was, now = ({c.name: c for c in pod.containers if c.role not in ("init", "ephemeral")} for pod in (before, after))
+    was, now = ({c.name: c for c in pod.containers if c.role in COMPETING} for pod in (before, after))
     for name in sorted({*was, *now}):
         old, new = (_asked(each[name]) if name in each else "not there" for each in (was, now))
         if old != new:

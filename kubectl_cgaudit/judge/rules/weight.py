@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from kubectl_cgaudit.cgroups.pods import pod_request
 from kubectl_cgaudit.cgroups.weights import MIN_SHARES, quadratic
-from kubectl_cgaudit.collect.model import Container, Pod
+from kubectl_cgaudit.collect.model import COMPETING, Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
@@ -79,8 +79,8 @@ def _file(cgroup: Cgroup) -> str:
 
 def _collision(context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
     # A lone container has no siblings: its weight decides nothing, the pod's does.
-    siblings = [each for each in pod.containers if each.presence != "gone" and each.role in ("app", "sidecar")]
-    alone = container is not None and (len(siblings) < 2 or container.role not in ("app", "sidecar"))
+    siblings = [each for each in pod.containers if each.presence != "gone" and each.role in COMPETING]
+    alone = container is not None and (len(siblings) < 2 or container not in siblings)
     milli = (container.request_milli or 0) if container else pod_request(pod, None)
     if after.weight != 1 or after.shares is None or milli == 0 or alone or pod.qos == "BestEffort":
         return None
