@@ -316,18 +316,18 @@ def test_204_names_the_limits_that_a_request_would_exceed(placed: Any, said: str
 @pytest.mark.parametrize(
     ("rules", "target", "said"),
     [
-        (V1, "- {cgroup: v1, system_slice: 4096}", "On n1 keep the ratio of now: give system.slice 1024 shares "),
+        (V1, "- {cgroup: v1, system_slice: 4096}", "On n1 keep the ratio of now: give system.slice shares 1024 "),
         (
             V2_LINEAR,
             "- {cgroup: v1, system_slice: 65536}",
-            "Once n1 is on cgroup v1, not before, keep the ratio of now: give system.slice 2617 shares ",
+            "Once n1 is on cgroup v1, not before, keep the ratio of now: give system.slice shares 2617 ",
         ),
     ],
 )
 def test_201_on_v1_the_remedy_is_in_shares(rules: str, target: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "to.yaml").write_text(target)
     finding = of_rule(audited(cluster(node(cpu="8"), ONE), rules, str(tmp_path / "to.yaml")), "CGA201")["default/p"]
-    shares = said.split()[-2]
+    shares = said.split()[-1]
     ratio = {"1024": "8", "2617": "3.13"}[shares]
     assert finding.remedy == (
         f"{said}(pods : system {ratio} : 1) with `systemctl set-property system.slice CPUShares={shares}`, which lasts and "

@@ -44,12 +44,11 @@ def configure(choice: Choice) -> Any:
 def _check_types(choice: Choice) -> None:
     """What the client does not check: for it the text "false" is true, and verification would be off."""
     for field, type_, what in (
-        ("insecure-skip-tls-verify", bool, "true nor false"),
-        ("tls-server-name", str, "a name"),
+        ("insecure-skip-tls-verify", bool, "neither true nor false"),
+        ("tls-server-name", str, "not a name"),
     ):
-        if not isinstance(choice.cluster.get(field, type_()), type_):
-            neither = "neither " if type_ is bool else "not "
-            raise ClusterError(f"{field} of {choice.where} is {neither}{what}; correct it in the kubeconfig")
+        if field in choice.cluster and not isinstance(choice.cluster[field], type_):
+            raise ClusterError(f"{field} of {choice.where} is {what}; correct it in the kubeconfig")
 
 
 def _complete_proxy(configuration: Any) -> None:

@@ -10,9 +10,9 @@ import msgspec
 import yaml
 
 from kubectl_cgaudit.collect import snapshot, wire
+from kubectl_cgaudit.collect.api_groups import qualified
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.input import name_of, read_bytes
-from kubectl_cgaudit.collect.kinds import in_full
 from kubectl_cgaudit.collect.model import Cluster, Gap
 from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.collect.reduce import Selects
@@ -21,7 +21,7 @@ from kubectl_cgaudit.errors import InputError
 _SAVE = "save it with: kubectl get nodes,pods -A -o json"
 _DEEPEST = 100
 _PROGRESS_STEP = 1000
-_PLAIN = tuple(f"tag:yaml.org,2002:{name}" for name in ("value", "merge", "timestamp"))
+_LEFT_AS_TEXT = tuple(f"tag:yaml.org,2002:{name}" for name in ("value", "merge", "timestamp"))
 _SPACE = re.compile(rb"\s*")
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
@@ -136,10 +136,9 @@ def _add_json(data: bytes, source: str, assembly: Assembly, progress: Progress) 
         if not whole.kind:
             raise InputError(f"{source} holds no Kubernetes object (there is no kind in it); {_SAVE}")
         if whole.items is None:
-            assembly.add(in_full(whole.kind, whole.api_version), document, _decode_json, source)
+            assembly.add(qualified(whole.kind, whole.api_version), document, _decode_json, source)
             continue
-        listed = whole.kind.removesuffix("List")
-        listed = listed and in_full(listed, whole.api_version)
+        listed = qualified(whole.kind.removesuffix("List"), whole.api_version)
         for number, item in enumerate(whole.items):
             if number % _PROGRESS_STEP == 0:
                 progress(f"objects of {source}", number, len(whole.items))
@@ -151,7 +150,7 @@ def _item_kind(item: msgspec.Raw, listed: str) -> str:
         return listed
     try:
         own = msgspec.json.decode(item, type=_ItemKind)
-        return in_full(own.kind, own.api_version) or "(no kind)"
+        return qualified(own.kind, own.api_version) or "(no kind)"
     except wire.UNDECODABLE:
         return "(no kind)"
 
@@ -174,11 +173,10 @@ def _add_yaml(data: bytes, source: str, assembly: Assembly) -> None:
             raise InputError(f"{source} holds no Kubernetes object (there is no kind in it); {_SAVE}")
         _reject_anchors(document, source)
         items = document.get("items")
-        listed = document["kind"].removesuffix("List")
-        listed = listed and in_full(listed, document.get("apiVersion"))
+        listed = qualified(document["kind"].removesuffix("List"), document.get("apiVersion"))
         for item in items if isinstance(items, list) else [document]:
             kind = item.get("kind") if isinstance(item, dict) else None
-            own = in_full(kind, item.get("apiVersion")) if isinstance(kind, str) else listed or "(no kind)"
+            own = qualified(kind, item.get("apiVersion")) if isinstance(kind, str) else listed or "(no kind)"
             assembly.add(own, item, _decode_plain, source)
 
 
@@ -187,7 +185,7 @@ def _loader() -> Any:
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
-            first: [(tag, pattern) for tag, pattern in found if tag not in _PLAIN]
+            first: [(tag, pattern) for tag, pattern in found if tag not in _LEFT_AS_TEXT]
             for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
         }
 

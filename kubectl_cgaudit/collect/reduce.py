@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from kubectl_cgaudit.collect import wire
-from kubectl_cgaudit.collect.kinds import in_full
+from kubectl_cgaudit.collect.api_groups import qualified
 from kubectl_cgaudit.collect.model import Alike, Container, Handler, Node, NodeKind, Owner, Pod, Presence, Qos, Role
 from kubectl_cgaudit.collect.quantity import milli
 from kubectl_cgaudit.errors import InputError
@@ -116,7 +116,7 @@ def controller(meta: wire.Metadata, same: Same) -> Owner | None:
     """The object that controls this one."""
     for reference in meta.owner_references or ():
         if reference.controller:
-            return same(Owner(same(in_full(reference.kind, reference.api_version)), same(reference.name)))
+            return same(Owner(same(qualified(reference.kind, reference.api_version)), same(reference.name)))
     return None
 
 

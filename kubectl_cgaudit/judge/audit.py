@@ -26,6 +26,7 @@ Ratio = Annotated[float, Meta(ge=0, le=262144)]
 Milli = Annotated[int, Meta(ge=0)]
 """CPU in thousandths."""
 _PodsPerSystem = Annotated[float, Meta(gt=1e-6, le=262144)]
+"""kubepods has 2 shares or weight 1 at the least; what it competes with, 262144 shares or weight 10000 at the most."""
 
 
 class _Record(Struct, frozen=True, rename="camel"):

@@ -17,9 +17,10 @@ from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.errors import UsageError
 
 _FORMS = "v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6 or crun=1.28, combined with commas, or a states file"
-# A build of a version has a + of its own: 1.3.6+azure.
-_TARGET = re.compile(r"v2|runtime|(?:kubelet|runc|crun|youki)=.+")
-_SEPARATOR = re.compile(r",|\+(?=(?:v2|runtime|(?:kubelet|runc|crun|youki)=[^,+]*)(?:$|[,+]))")
+_VERSIONED = f"(?:kubelet|{'|'.join(FIRST_QUADRATIC)})="
+_TARGET = re.compile(f"v2|runtime|{_VERSIONED}.+")
+# A + inside a version is its build's: 1.3.6+azure.
+_SEPARATOR = re.compile(rf",|\+(?=(?:v2|runtime|{_VERSIONED}[^,+]*)(?:$|[,+]))")
 
 
 class Scenario(Struct, frozen=True):

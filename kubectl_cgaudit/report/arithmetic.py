@@ -15,7 +15,7 @@ from kubectl_cgaudit.report.words import percent
 _MOST_SIBLINGS = 8
 
 
-def shared(milli: int) -> str:
+def to_shares(milli: int) -> str:
     """`3700 * 1024 // 1000 =`, before the shares; `1 * 1024 // 1000 = 1, at least` where that is out of range."""
     raw, shares = milli * 1024 // 1000, milli_to_shares(milli)
     bound = f" {raw}, at {'least' if raw < shares else 'most'}" if raw != shares else ""
@@ -29,19 +29,17 @@ def weighed(cgroup: Cgroup, formula: Formula | str) -> str:
         return "no shares and no weight: this runtime sets none on the host"
     if cgroup.version == "v1":
         return f"{shares} shares"
-    return f"{shares} shares{weight_words(shares, formula, cgroup.weight)}"
-
-
-def weight_words(shares: int, formula: Formula | str, weight: int | None) -> str:
-    """How a formula makes a weight of shares, or that the weight is another formula's."""
-    curve: Formula = "linear" if formula == "linear" else "quadratic"
+    weight, curve = cgroup.weight, _curve(formula)
     if weight != weight_of(shares, curve):
-        return f"; weight {weight} was measured, written before the runtime was upgraded"
+        return f"{shares} shares; weight {weight} was measured, written before the runtime was upgraded"
     if curve == "linear":
-        return f" -> 1 + (({shares} - 2) * 9999) // 262142 = weight {weight}"
-    return (
-        f" -> ceil(10 ** ((L*L + 125*L) / 612 - 7/34)), L = log2({shares}) = {math.log2(shares):.4f}: weight {weight}"
-    )
+        return f"{shares} shares -> 1 + (({shares} - 2) * 9999) // 262142 = weight {weight}"
+    exponent = f"L = log2({shares}) = {math.log2(shares):.4f}"
+    return f"{shares} shares -> ceil(10 ** ((L*L + 125*L) / 612 - 7/34)), {exponent}: weight {weight}"
+
+
+def _curve(formula: Formula | str) -> Formula:
+    return "linear" if formula == "linear" else "quadratic"
 
 
 def part(own: Cgroup, others: Sequence[Cgroup]) -> float:

@@ -30,7 +30,9 @@ def as_json(comparisons: Sequence[Comparison]) -> str:
 def _rows(comparison: Comparison) -> Iterable[dict[str, Any]]:
     columns = [_pairs(case) for case in comparison.cases]
     for same in zip(*columns, strict=True):
-        cgroup = next(each for pair in same for each in pair[1:] if each is not None)
+        _, now, then = same[0]
+        cgroup = now or then
+        assert cgroup is not None
         moments = [(_moment(before), _moment(after)) for _, before, after in same]
         row: dict[str, Any] = {
             "node": comparison.node.name,
@@ -54,10 +56,12 @@ _Pair = tuple[int, Cgroup | None, Cgroup | None]
 """Depth, and the cgroup before and after; None where it is not there."""
 
 
-def _pairs(case: Case) -> list[_Pair]:
-    both = beside(case.before.rows(), case.after.rows(), lambda row: row[1].path if row[1].level == "root" else None)
-    # At the root the depth is 0 on both sides.
-    return [((now or then or (0,))[0], now[1] if now else None, then[1] if then else None) for now, then in both]
+def _pairs(case: Case) -> Iterator[_Pair]:
+    rows = beside(case.before.rows(), case.after.rows(), lambda row: row[1].path if row[1].level == "root" else None)
+    for now, then in rows:
+        either = now or then
+        assert either is not None  # What neither has is in no row.
+        yield either[0], now and now[1], then and then[1]
 
 
 def _moment(cgroup: Cgroup | None) -> dict[str, Any] | None:
@@ -90,7 +94,7 @@ def _draw(comparison: Comparison, screen: Screen) -> Iterator[str]:
     for case in comparison.cases:
         when = f", if {case.when}" if case.when else ""
         head = screen.shown(f"{comparison.node.name}: cgroup {arrow(case.now.cgroup, case.then.cgroup)}{when} ({sure})")
-        pairs = _pairs(case)
+        pairs = list(_pairs(case))
         depths = [depth for depth, _, _ in pairs]
         rows = [
             (branches(depths, index) + screen.shown(_label(before or after)), *_cells(before, after))

@@ -1,7 +1,7 @@
 """A closer look at a workload: its worst pod, level by level, what decides it, and what to do."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -65,7 +65,6 @@ def closer(
     case = node.cases[index]
     now = of_case(case.before, pod, index, containers, after=False)
     after = of_case(case.after, pod, index, containers, after=True)
-    others = len(workload.pods) - 1
     return Closer(
         workload=workload,
         pod=pod,
@@ -75,27 +74,29 @@ def closer(
         rows=tuple(_rows(now, after, pod, index)),
         why=_why(workload, pod, case, index),
         findings=findings.get((workload.namespace, workload.name, workload.kind), ()),
-        others=f"Of its {len(workload.pods)} pods this is the one {_chosen_for(workload, change)}." if others else "",
+        others=_chosen_for(workload, change) if len(workload.pods) > 1 else "",
     )
 
 
 def _decisive(workload: WorkloadAudit) -> Change | None:
     """The change to look at: against the system, unless CPU only moves inside the pod or is gained."""
     worst, best, inside = workload.against_system, workload.against_system_best, workload.inside_pod
-    if inside and (
-        workload.effect == "moves" or (worst and workload.effect == "unknown" and inside.change < worst.change)
-    ):
+    if workload.effect == "moves" and inside:
         return inside
+    if workload.effect == "unknown" and inside and worst:
+        return min(worst, inside, key=lambda change: change.change)
     return best if workload.effect == "gains" and best else worst
 
 
 def _chosen_for(workload: WorkloadAudit, change: Change) -> str:
     """Why its picture is shown, and not that of another pod."""
     if change.container is not None:
-        return f"in which {change.container} loses most"
-    if change.change < 0:
-        return "that loses most against system processes"
-    return f"that gains {'most' if workload.effect == 'gains' else 'least'} against system processes"
+        what = f"in which {change.container} loses most"
+    elif change.change < 0:
+        what = "that loses most against system processes"
+    else:
+        what = f"that gains {'most' if workload.effect == 'gains' else 'least'} against system processes"
+    return f"Of its {len(workload.pods)} pods this is the one {what}."
 
 
 def _first(containers: Sequence[ContainerAudit], inside: Change | None) -> Sequence[ContainerAudit]:
@@ -129,30 +130,10 @@ def _times(moment: Moment) -> str:
 
 
 def _why(workload: WorkloadAudit, pod: PodAudit, case: NodeCase, index: int) -> str:
-    moment = pod.cases[index]
-    against = moment.before.against_system, moment.after.against_system
-    before, then = case.before, case.after
-    parts = []
-    if against[0] and against[1] and abs(against[1] / against[0] - 1) >= _SAME:
-        root = math.log(then.pods_per_system / before.pods_per_system) if before.pods_per_system else 0.0
-        whole = math.log(against[1] / against[0])
-        moved = before.cgroup != then.cgroup
-        because = f", because {pod.node} goes from cgroup {before.cgroup} to {then.cgroup}" if moved else ""
-        ratio = arrow(ratio_to_system(before), ratio_to_system(then))
-        values = f"{before.kubepods} : {before.system_slice} -> {then.kubepods} : {then.system_slice}"
-        # The whole is the product of both levels; where they move apart, the root explains nothing of a gain.
-        if abs(root) >= abs(whole - root):
-            parts.append(f"At the root of the tree pods : system.slice goes {ratio} ({values}){because}.")
-        else:
-            parts.append(
-                f"Inside kubepods its part goes {_within(moment.before, before)} -> {_within(moment.after, then)}{because}: "
-                "the numbers of its siblings change otherwise than its own."
-            )
-        parts.append(f"So it has {number(against[0])} -> {number(against[1])} times the CPU of system.slice.")
-    else:
-        parts.append("Against system processes nothing changes for this pod.")
     if workload.effect == "stops":
-        parts[:] = ["Its pods, or some of them, do not run after the move: the findings say which, and why."]
+        parts = ["Its pods, or some of them, do not run after the move: the findings say which, and why."]
+    else:
+        parts = list(_against_system(pod, case, index))
     inside = workload.inside_pod
     found = next((each for each in pod.containers if inside and each.name == inside.container), None)
     if found and found.cases[index].before.in_pod and signed(_change(found, index)) != "0%":
@@ -162,6 +143,30 @@ def _why(workload: WorkloadAudit, pod: PodAudit, case: NodeCase, index: int) -> 
             f"({signed(_change(found, index))}): the runtime writes other weights, which only its containers share."
         )
     return " ".join(parts)
+
+
+def _against_system(pod: PodAudit, case: NodeCase, index: int) -> Iterator[str]:
+    """What becomes of the pod against the system, and at which level that is decided."""
+    moment, before, then = pod.cases[index], case.before, case.after
+    was, will = moment.before.against_system, moment.after.against_system
+    if not was or not will or abs(will / was - 1) < _SAME:
+        yield "Against system processes nothing changes for this pod."
+        return
+    root = math.log(then.pods_per_system / before.pods_per_system)
+    whole = math.log(will / was)
+    moved = before.cgroup != then.cgroup
+    because = f", because {pod.node} goes from cgroup {before.cgroup} to {then.cgroup}" if moved else ""
+    # The whole is the product of both levels; where they move apart, the root explains nothing of a gain.
+    if abs(root) >= abs(whole - root):
+        ratio = arrow(ratio_to_system(before), ratio_to_system(then))
+        values = f"{before.kubepods} : {before.system_slice} -> {then.kubepods} : {then.system_slice}"
+        yield f"At the root of the tree pods : system.slice goes {ratio} ({values}){because}."
+    else:
+        part = f"{_within(moment.before, before)} -> {_within(moment.after, then)}"
+        yield (
+            f"Inside kubepods its part goes {part}{because}: the numbers of its siblings change otherwise than its own."
+        )
+    yield f"So it has {number(was)} -> {number(will)} times the CPU of system.slice."
 
 
 def _within(moment: Moment, node: NodeMoment) -> str:

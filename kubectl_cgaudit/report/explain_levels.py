@@ -9,7 +9,7 @@ from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect.runtime import Runtime
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PodTree
-from kubectl_cgaudit.report.arithmetic import amount, fraction, part, quota, requested, shared, weighed
+from kubectl_cgaudit.report.arithmetic import amount, fraction, part, quota, requested, to_shares, weighed
 from kubectl_cgaudit.report.words import counted, unit
 
 _MOST_AT_ROOT = 8
@@ -78,7 +78,7 @@ def _root(node: Node, tree: NodeTree, setup: Setup) -> Iterator[Level]:
         tree.kubepods,
         named,
         "all pods against system processes; written by the kubelet",
-        f"{of} {milli}m -> {shared(milli)} {weighed(tree.kubepods, setup.kubelet_formula)}",
+        f"{of} {milli}m -> {to_shares(milli)} {weighed(tree.kubepods, setup.kubelet_formula)}",
         fraction("kubepods", tree.kubepods, named, "the node"),
     )
 
@@ -113,7 +113,7 @@ def _slice(tree: NodeTree, pod_tree: PodTree, setup: Setup) -> Iterator[Level]:
     if qos == "Burstable":
         pods = [other.pod for other in tree.pods if other.pod.qos == "Burstable"]
         total = sum(pod_request(pod, setup.kubelet_version) for pod in pods)
-        made = f"requests of {counted(len(pods), 'active Burstable pod')} {total}m -> {shared(total)}"
+        made = f"requests of {counted(len(pods), 'active Burstable pod')} {total}m -> {to_shares(total)}"
     else:
         made = "BestEffort always has"
     yield _own(

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from kubectl_cgaudit.cli.codes import INCOMPLETE
+
 ROOT = Path(__file__).parents[2]
 PYTHON = sys.executable
 _MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024
 _SHOWN = 2000
-# An audit that is done: what kubectl prints of nodes and pods has no RuntimeClasses.
-_INCOMPLETE = 3
 
 
 class Cost(Struct, frozen=True):
@@ -53,7 +53,8 @@ def run(command: Sequence[str]) -> Cost:
             _, status, usage = os.wait4(process.pid, 0)
             wall = time.perf_counter() - began
             process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode not in (0, _INCOMPLETE):
+        # An incomplete audit is done: what kubectl prints of nodes and pods has no RuntimeClasses.
+        if process.returncode not in (0, INCOMPLETE):
             said.seek(0)
             raise RuntimeError(f"{command} ended with {process.returncode}: {said.read(_SHOWN).decode()}")
     return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * _MAXRSS_BYTES)

@@ -62,26 +62,21 @@ def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: f
 
 
 def keep_ratio(cluster: Cluster, node: Node, case: Case, now: float) -> str:
-    """The system.slice weight that keeps the ratio of now, and the ways to set it."""
-    kubepods = case.after.kubepods.value or 1
-    if case.then.cgroup == "v1":
-        shares = max(MIN_SHARES, min(MAX_SHARES, round(kubepods / now)))
-        start = (
-            f"Once {node.name} is on cgroup v1, not before, keep" if case.now.cgroup == "v2" else f"On {node.name} keep"
-        )
-        return (
-            f"{start} the ratio of now: give system.slice {shares} shares (pods : system {number(kubepods / shares)} : 1) with "
-            f"`systemctl set-property system.slice CPUShares={shares}`, which lasts and `systemctl revert system.slice` undoes."
-        )
-    weight = max(1, min(MAX_WEIGHT, round(kubepods / now)))
-    # On v1 systemd turns the weight into few shares, while kubepods still has many: the ratio moves the other way.
-    moves = case.now.cgroup == "v1" and case.then.cgroup == "v2"
-    start = f"Once {node.name} is on cgroup v2, not before, keep" if moves else f"On {node.name} keep"
-    advice = (
-        f"{start} the ratio of now: give system.slice weight {weight} (pods : system {number(kubepods / weight)} : 1) with "
-        f"`systemctl set-property system.slice CPUWeight={weight}`, which lasts and `systemctl revert system.slice` undoes"
+    """What system.slice needs to keep the ratio of now, and the ways to set it."""
+    kubepods, version = case.after.kubepods.value or 1, case.then.cgroup
+    setting, least, most = ("CPUShares", MIN_SHARES, MAX_SHARES) if version == "v1" else ("CPUWeight", 1, MAX_WEIGHT)
+    value = max(least, min(most, round(kubepods / now)))
+    # systemd turns one into the other by a formula of its own: set for the other version, it moves the ratio away.
+    start = (
+        f"Once {node.name} is on cgroup {version}, not before, keep"
+        if case.now.cgroup != version
+        else f"On {node.name} keep"
     )
-    reserve = _reserve_for(cluster, node, case, now * _NEAR)
+    advice = (
+        f"{start} the ratio of now: give system.slice {unit_of(version)} {value} (pods : system {number(kubepods / value)} : 1) "
+        f"with `systemctl set-property system.slice {setting}={value}`, which lasts and `systemctl revert system.slice` undoes"
+    )
+    reserve = _reserve_for(cluster, node, case, now * _NEAR) if version == "v2" else None
     return f"{advice}{f'; or {reserve}' if reserve else ''}."
 
 

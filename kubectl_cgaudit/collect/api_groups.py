@@ -1,4 +1,4 @@
-"""Kinds by their API group: others have kinds of the same name (Longhorn's Node, Volcano's Job)."""
+"""The API group of a kind: others have kinds of the same name (Longhorn's Node, Volcano's Job)."""
 
 _GROUPS = {
     "Node": (),
@@ -11,7 +11,7 @@ _GROUPS = {
 """Kinds that are read, and the groups beside the core one that may have them."""
 
 
-def in_full(kind: str, api_version: object) -> str:
+def qualified(kind: str, api_version: object) -> str:
     """The kind; `Node.longhorn.io` of one that only has the name of those that are read."""
     if kind not in _GROUPS or not isinstance(api_version, str):
         return kind
