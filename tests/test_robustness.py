@@ -163,13 +163,29 @@ def test_what_cannot_be_said_on_standard_error_costs_no_report(shell: str, tmp_p
     assert cgaudit("-f", "none.json", shell=shell).returncode == 1
 
 
-def test_a_report_does_not_take_the_place_of_what_it_is_made_of(tmp_path: Path) -> None:
-    (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": [node(), pod("p", container("c", "1"))]}))
-    before = (tmp_path / "c.json").read_bytes()
-    done = cgaudit("-f", str(tmp_path / "c.json"), "-o", f"json={tmp_path}/./c.json")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-f", "c.json", "-o", "json=./c.json"),
+        ("nodes", "-f", "c.json", "-o", "json=c.json"),
+        ("tree", "-f", "c.json", "-o", "text=c.json"),
+        ("verify", "-f", "c.json", "-o", "json=c.json"),
+        ("diff", "c.json", "d.json", "-o", "html=c.json"),
+        ("snapshot", "-f", "c.json", "-o", "c.json"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_report_does_not_take_the_place_of_what_it_is_made_of(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("c.json").write_text(json.dumps({"kind": "List", "items": [node(), pod("p", container("c", "1"))]}))
+    before = Path("c.json").read_bytes()
+    done = cgaudit(*words)
+    path = words[-1].rpartition("=")[2]
     assert done.returncode == 2
-    assert done.stderr == f"error: -o json={tmp_path}/./c.json would replace what -f reads; choose another path\n"
-    assert (tmp_path / "c.json").read_bytes() == before
+    assert done.stderr == f"error: -o {path} would replace what is read from there; choose another path\n"
+    assert Path("c.json").read_bytes() == before
 
 
 def test_an_image_that_is_empty_is_none() -> None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -74,9 +73,8 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
     from kubectl_cgaudit.judge import thresholds as judged
     from kubectl_cgaudit.judge.build import audit
 
-    wanted = output.parse(outputs, FORMATS)
+    wanted = output.parse(outputs, FORMATS, flags["files"])
     chosen = options.source(flags)
-    _spare_inputs(wanted, chosen.files)
     judging = policy.read(flags["policy"], flags["baseline"], flags["fail_on"])
     target, limits, stamp = scenario.parse(to), judged.parse(judging.thresholds(thresholds)), _stamp()
     cluster, rules = read(chosen, measured=False)
@@ -84,14 +82,6 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
         result = policy.judged(audit(cluster, rules, target, limits, stamp), judging)
         output.deliver_audit(result, wanted)
     return policy.exit_code(result, judging)
-
-
-def _spare_inputs(outputs: tuple[output.Output, ...], inputs: tuple[str, ...]) -> None:
-    """A baseline may be replaced by its successor; the objects themselves cannot be had again."""
-    read = {os.path.realpath(path) for path in inputs if path != "-"}
-    for each in outputs:
-        if each.path and os.path.realpath(each.path) in read:
-            raise UsageError(f"-o {each.format}={each.path} would replace what -f reads; choose another path")
 
 
 @contextlib.contextmanager

@@ -103,6 +103,13 @@ def source_options(command: F) -> F:
     return command
 
 
+def hide(command: click.Command, *names: str) -> None:
+    """Leave flags out of the help that a command refuses with a reason."""
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.name in names:
+            parameter.hidden = True
+
+
 def to_option(command: F) -> F:
     """The flag --to."""
     return _TO(command)

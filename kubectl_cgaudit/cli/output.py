@@ -58,8 +58,10 @@ def option(formats: tuple[str, ...]) -> Callable[[F], F]:
     )
 
 
-def parse(values: tuple[str, ...], formats: tuple[str, ...]) -> tuple[Output, ...]:
-    """Read the values of -o; without any, the first format on standard output. Raises UsageError."""
+def parse(values: tuple[str, ...], formats: tuple[str, ...], inputs: Sequence[str] = ()) -> tuple[Output, ...]:
+    """Read the values of -o; without any, the first format on standard output. Raises UsageError, also for one that would
+    take the place of one of the `inputs`.
+    """
     outputs = []
     for value in values or (formats[0],):
         name, equals, path = value.partition("=")
@@ -67,6 +69,7 @@ def parse(values: tuple[str, ...], formats: tuple[str, ...]) -> tuple[Output, ..
             raise UsageError(f"-o: there is no format {name!r}; there are {', '.join(formats)}")
         if equals and not path:
             raise UsageError(f"-o {value}: the path is missing; write {name}=FILE")
+        spare(inputs, path)
         outputs.append(Output(name, path if path not in ("", "-") else None))
     if sum(output.path is None for output in outputs) > 1:
         raise UsageError("-o: two formats cannot share standard output; write all but one as FORMAT=FILE")
@@ -74,6 +77,12 @@ def parse(values: tuple[str, ...], formats: tuple[str, ...]) -> tuple[Output, ..
     if len(set(paths)) < len(paths):
         raise UsageError("-o: two formats go to the same file; give each its own")
     return tuple(outputs)
+
+
+def spare(inputs: Sequence[str], path: str) -> None:
+    """Raises UsageError where writing to `path` would replace what is read: it may be all that is left of a cluster."""
+    if path and os.path.realpath(path) in {os.path.realpath(each) for each in inputs if each != "-"}:
+        raise UsageError(f"-o {path} would replace what is read from there; choose another path")
 
 
 def deliver(texts: Sequence[tuple[Output, str]]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from kubectl_cgaudit.cli import files, options
+from kubectl_cgaudit.cli import files, options, output
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.tree import exit_code, read
 from kubectl_cgaudit.collect.model import Cluster
@@ -52,6 +52,7 @@ def snapshot_command(path: str, **flags: Any) -> int:
         raise UsageError("a snapshot holds what the cluster says; give --states to the command that reads it")
     if path == "-" and sys.stdout is not None and sys.stdout.isatty():
         raise UsageError("a snapshot is not for a terminal; write it to a file with -o FILE.json.gz")
+    output.spare(chosen.files, path)
     cluster, _ = read(chosen)
     data = snapshot.encode(cluster)
     _deliver(path, data if path.endswith(".json") else snapshot.pack(data))
@@ -61,15 +62,7 @@ def snapshot_command(path: str, **flags: Any) -> int:
     return exit_code(cluster)
 
 
-# They are refused with a reason; the help names what is of use.
-for _parameter in snapshot_command.params:
-    if isinstance(_parameter, click.Option) and _parameter.name in (
-        "namespace",
-        "all_namespaces",
-        "selector",
-        "states",
-    ):
-        _parameter.hidden = True
+options.hide(snapshot_command, "namespace", "all_namespaces", "selector", "states")
 
 
 def _deliver(path: str, data: bytes) -> None:
