@@ -14,7 +14,7 @@ from kubectl_cgaudit.collect.model import Gap
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.judge.audit import Audit, Finding
 from kubectl_cgaudit.judge.condition import condition
-from kubectl_cgaudit.judge.rules.inside import raised_alone, request_for
+from kubectl_cgaudit.judge.rules.rebalance import Balance, request_for
 from kubectl_cgaudit.judge.saved import _problems
 from tests.support import V1, V2_LINEAR, audited, cluster, compared, container, node, of_rule, pod
 from tests.test_baseline import AUDIT, without
@@ -234,7 +234,7 @@ def test_the_request_for_a_weight_at_the_ends(wanted: float, formula: Any, milli
 
 
 def test_204_no_request_has_more_than_the_greatest_weight() -> None:
-    assert raised_alone(4000, [256000], [0.5], "linear", 0.05) == 256000
+    assert Balance(4000, (256000,), (0.5,), "linear", 0.05).raised() == 256000
 
 
 def test_204_of_two_losers_the_one_with_the_larger_part_is_told() -> None:

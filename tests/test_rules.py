@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.cgroups.weights import Formula, linear, milli_to_shares, quadratic, weight_of
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.judge.rules.context import pod_hits
-from kubectl_cgaudit.judge.rules.inside import request_for, shifted
+from kubectl_cgaudit.judge.rules.rebalance import Balance, request_for
 from kubectl_cgaudit.text import percent
 from tests.support import (
     STATES,
@@ -235,7 +235,7 @@ def test_204_finds_the_shift_that_comes_nearest(
     old: Formula = "quadratic" if formula == "linear" else "linear"
     wanted = part(mine, theirs, old)
     ratio = 1 / wanted - 1
-    assert shifted(mine, [theirs], [ratio], formula, 0.05) == (found[0], [found[1]])
+    assert Balance(mine, (theirs,), (ratio,), formula, 0.05).shifted() == (found[0], [found[1]])
     whole = mine + theirs
     missed = [abs(part(each, whole - each, formula) / wanted - 1) for each in range(mine, whole)]
     assert abs(part(*found, formula) / wanted - 1) == pytest.approx(min(missed))

@@ -1,14 +1,12 @@
-"""CGA204: CPU that moves between the containers of one pod, and the request that would undo it."""
+"""CGA204: CPU that moves between the containers of one pod."""
 
-import math
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups.pods import pod_request
-from kubectl_cgaudit.cgroups.weights import MAX_WEIGHT, Formula, milli_to_shares, shares_with_weight, weight_of
+from kubectl_cgaudit.cgroups.weights import milli_to_shares
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import Setup, unit_of
@@ -16,6 +14,7 @@ from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules.catalogue import MOVES_INSIDE
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRule, graded, pod_hits
+from kubectl_cgaudit.judge.rules.rebalance import Balance
 from kubectl_cgaudit.predict.shape import kubelet_value
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.text import percent
@@ -90,44 +89,49 @@ def _weights(case: PodCase) -> str:
 
 def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part], most_lost: float) -> str:
     pod, used = placed
-    loser, before = losing.container, losing.before
     now, then = case.case.now, case.case.then
     formula = then.runtime(used).formula
     # Who loses and gains competes, so each has a value and its runtime a formula.
-    curve: Formula = "linear" if formula == "linear" else "quadratic"
-    ratios = [(part.before.value or 0) / (before.value or 1) for part in gainers]
-    own, *olds = [_asks(container) for container in (loser, *(part.container for part in gainers))]
-    mine, theirs = shifted(own, olds, ratios, curve, most_lost) if all(olds) else (own, olds)
-    raised = raised_alone(own, olds, ratios, curve, most_lost)
-    names = [part.container.name for part in gainers]
-    lowered = [f"{name} {old}m -> {new}m" for name, old, new in zip(names, olds, theirs, strict=True) if old != new]
-    was = " : ".join(str(value) for value in (before.value, *(part.before.value for part in gainers)))
+    balance = Balance(
+        loser=_asks(losing.container),
+        gainers=tuple(_asks(part.container) for part in gainers),
+        ratios=tuple((part.before.value or 0) / (losing.before.value or 1) for part in gainers),
+        formula="linear" if formula == "linear" else "quadratic",
+        most_lost=most_lost,
+    )
+    shifted, raised = balance.shifted(), balance.raised()
+    loser, names = losing.container, [part.container.name for part in gainers]
     order = " : ".join([loser.name, *names])
-    has = f"{loser.name} {own}m" if own else f"{loser.name} no request"
-    shift = f"{has} -> {mine}m, {', '.join(lowered)}; weights {order} = {_row(mine, theirs, curve)}"
+    was = " : ".join(str(part.before.value) for part in (losing, *gainers))
     pods = _PodRequest(pod, then)
-    shift_to = pods.after({loser.name: mine, **dict(zip(names, theirs, strict=True))})
+    shift_to = pods.after(dict(zip((loser.name, *names), (shifted[0], *shifted[1]), strict=True)))
     raise_to = pods.after({loser.name: raised})
     # The runtime of now would split by the new requests with the old formula.
     moved = now.cgroup != then.cgroup
     where = f" on cgroup {then.cgroup}" if moved else ""
     changed = moved or now.runtime(used).formula != formula
     late = f" Not before the new runtime creates the containers{where}." if changed else ""
-    limits = _limits(pod, loser, mine, shift_to)
-    also = _limits(pod, loser, raised, raise_to) + late
-    enough = _lost(raised, olds, ratios, curve) < most_lost
-    if enough and raised > own and raise_to == pods.now:
+    enough = balance.enough((raised, balance.gainers))
+    has = f"{loser.name} {balance.loser}m" if balance.loser else f"{loser.name} no request"
+    with_limits = _limits(pod, loser, raised, raise_to)
+    if enough and raised > balance.loser and raise_to == pods.now:
         # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
         return (
             f"Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays "
-            f"{pods.now}m: {has} -> {raised}m; weights {order} = {_row(raised, olds, curve)}, "
-            f"against {was} now.{also}"
+            f"{pods.now}m: {has} -> {raised}m; weights {order} = {_row(balance.weights((raised, balance.gainers)))}, "
+            f"against {was} now.{with_limits}{late}"
         )
-    more = f"{raised}m, {raise_to - pods.now}m more a pod to schedule.{also}"
-    if mine <= own or _lost(mine, theirs, ratios, curve) >= most_lost:
+    more = f"{raised}m, {raise_to - pods.now}m more a pod to schedule.{with_limits}{late}"
+    if shifted[0] <= balance.loser or not balance.enough(shifted):
         none = "No shift of the request between them restores the old ratio."
         return f"{none} Raising {loser.name} alone does: {more}" if enough else none
-    alone = f" Raising {loser.name} alone takes {more}" if enough else limits + late
+    lowered = [
+        f"{name} {old}m -> {new}m"
+        for name, old, new in zip(names, balance.gainers, shifted[1], strict=True)
+        if old != new
+    ]
+    shift = f"{', '.join([f'{has} -> {shifted[0]}m', *lowered])}; weights {order} = {_row(balance.weights(shifted))}"
+    alone = f" Raising {loser.name} alone takes {more}" if enough else _limits(pod, loser, shifted[0], shift_to) + late
     if shift_to == pods.now:
         free = "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight"
         return f"{free}: {shift}, as {was} now.{alone}"
@@ -174,77 +178,5 @@ class _PodRequest:
         return f"The pod's request, of which init containers are a part, goes from {self.now}m to {milli}m, {weight}."
 
 
-def _row(loser: int, gainers: Sequence[int], formula: Formula) -> str:
-    return " : ".join(str(_weight(milli, formula)) for milli in (loser, *gainers))
-
-
-def shifted(
-    loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula, most_lost: float
-) -> tuple[int, list[int]]:
-    """Requests with the same sum that give the loser its part back, as near as whole weights allow.
-
-    Where the nearest still lacks `most_lost` of the part or more, the first that lacks nothing. The more it has, the
-    less it lacks: bisected, as weighing the two sides against each other in turn need not settle.
-    """
-    whole = loser + sum(gainers)
-
-    def split(mine: int) -> tuple[int, list[int]]:
-        weight = _weight(mine, formula)
-        theirs = [min(old, request_for(weight * part, formula)) for old, part in zip(gainers, ratios, strict=True)]
-        left = whole - mine - sum(theirs)
-        for place in sorted(range(len(theirs)), key=lambda place: -gainers[place]):
-            given = max(1, min(gainers[place], theirs[place] + left))
-            left -= given - theirs[place]
-            theirs[place] = given
-        return mine, theirs
-
-    def lacks(requests: tuple[int, list[int]]) -> float:
-        return _lost(*requests, ratios, formula)
-
-    least, most = loser, whole - len(gainers)
-    while least < most:
-        middle = (least + most) // 2
-        if lacks(split(middle)) > 0:
-            least = middle + 1
-        else:
-            most = middle
-    near = min((split(mine) for mine in (least - 1, least) if mine >= loser), key=lambda each: abs(lacks(each)))
-    return near if lacks(near) < most_lost else split(least)
-
-
-def raised_alone(
-    loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula, most_lost: float
-) -> int:
-    """The loser's request that gives it back its part beside the gainers, without touching theirs.
-
-    The nearest weight, or the next one where that still lacks `most_lost` of the part or more.
-    """
-    wanted = sum(_weight(old, formula) for old in gainers) / sum(ratios)
-    near = max(loser, request_for(wanted, formula))
-    if _lost(near, gainers, ratios, formula) < most_lost:
-        return near
-    return max(loser, request_for(math.ceil(wanted), formula))
-
-
-def _lost(loser: int, gainers: Sequence[int], ratios: Sequence[float], formula: Formula) -> float:
-    """The fraction of its part that the loser still lacks with these requests: weights are whole, and 1 is the least."""
-    own = _weight(loser, formula)
-    part = own / (own + sum(_weight(milli, formula) for milli in gainers))
-    return 1 - part * (1 + sum(ratios))
-
-
-@lru_cache(maxsize=4096)
-def _weight(milli: int, formula: Formula) -> int:
-    return weight_of(milli_to_shares(milli), formula)
-
-
-def request_for(weight: float, formula: Formula) -> int:
-    """The smallest request, in thousandths of a CPU, whose weight comes nearest to the wanted one."""
-    return _least_request(max(1, min(MAX_WEIGHT, round(weight))), formula)
-
-
-@lru_cache(maxsize=4096)
-def _least_request(weight: int, formula: Formula) -> int:
-    shares = shares_with_weight(weight, formula)
-    assert shares is not None  # Both formulas reach every weight.
-    return -(-shares[0] * 1000 // 1024)
+def _row(weights: Sequence[int]) -> str:
+    return " : ".join(map(str, weights))
