@@ -6,9 +6,11 @@ from typing import Any
 
 import msgspec
 
-from kubectl_cgaudit.collect import files
-from kubectl_cgaudit.collect.assemble import Assembly
-from kubectl_cgaudit.collect.model import Cluster, Pod
+from kubectl_cgaudit.cgroups import paths
+from kubectl_cgaudit.cgroups.weights import linear, linear_inverse, weight_of
+from kubectl_cgaudit.collect import files, kubelet
+from kubectl_cgaudit.collect.assemble import Assembly, pods_by_node, with_answers
+from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers, Pod
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.judge import scenario
 from kubectl_cgaudit.judge.audit import Audit, Finding
@@ -130,3 +132,47 @@ def of_rule(result: Audit, rule: str) -> dict[str, Finding]:
 V1 = "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.1.5}}"
 V2_LINEAR = "- {cgroup: v2, runtimes: {default: runc 1.1.15}}"
 V2_QUADRATIC = "- {cgroup: v2, runtimes: {default: runc 1.3.6}}"
+
+
+def with_kubelets(objects: Cluster) -> Cluster:
+    """The cluster with what the recorded kubelets answered."""
+    names = [each.name for each in objects.nodes]
+    return with_answers(objects, kubelet.from_files(str(GOLDEN), names, pods_by_node(objects)))
+
+
+def half_restarted() -> Cluster:
+    """A v2 node whose runtime went from linear to quadratic; p1 and p2 were restarted since, p3 and p4 were not."""
+    raws, shown = [], {}
+    for number, (formula, day) in enumerate(
+        [("quadratic", 20), ("quadratic", 21), ("linear", 1), ("linear", 2)], start=1
+    ):
+        raw = pod(f"p{number}", container("app", "500m"), container("side", "50m"))
+        raw["status"]["containerStatuses"] = [
+            {
+                "name": name,
+                "containerID": f"containerd://{name}{number}",
+                "state": {"running": {"startedAt": f"2026-11-{day:02}T00:00:00Z"}},
+            }
+            for name in ("app", "side")
+        ]
+        raws.append((raw, formula))
+    objects = cluster(node(), *(raw for raw, _ in raws))
+    for each, (_, formula) in zip(objects.pods, raws, strict=True):
+        parent = paths.pod(each, "systemd")
+        assert parent is not None
+        shown[parent] = linear_inverse(linear(563))
+        for c, milli in zip(each.containers, (512, 51), strict=True):
+            path = paths.container(c.runtime_id, parent, "systemd")
+            assert path is not None
+            shown[path] = linear_inverse(weight_of(milli, "linear" if formula == "linear" else "quadratic"))
+    answers = KubeletAnswers("n1", "v2", False, shown, None, ())
+    return with_answers(objects, {"n1": answers})
+
+
+ONE = pod("p", container("app", "1"))
+
+
+def the_finding(rule: str, rules: str, to: str, *objects: dict[str, Any], thresholds: tuple[str, ...] = ()) -> Finding:
+    """The only finding of a rule about these objects."""
+    (finding,) = of_rule(audited(cluster(*objects), rules, to, *thresholds), rule).values()
+    return finding

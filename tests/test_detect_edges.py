@@ -8,28 +8,17 @@ from msgspec.structs import replace
 from kubectl_cgaudit.cgroups import paths
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import linear_inverse, quadratic
+from kubectl_cgaudit.collect import metrics
 from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig
 from kubectl_cgaudit.detect import measured, readback, runtime, states, warning
 from kubectl_cgaudit.detect.handlers import handler, placed_pods
 from kubectl_cgaudit.detect.measured import ContainerFormula
 from kubectl_cgaudit.errors import UsageError
-from tests.support import audited, cluster, compared, container, node, of_rule, pod
-from tests.test_evidence import half_restarted
+from tests.kubelet_support import CONFIG as SAID
+from tests.support import audited, cluster, compared, container, half_restarted, node, of_rule, pod
 
-CONFIG = KubeletConfig(
-    cgroup_driver="systemd",
-    cgroups_per_qos=True,
-    enforce_node_allocatable=("pods",),
-    system_reserved_cgroup=None,
-    kube_reserved_cgroup=None,
-    system_reserved_milli=None,
-    kube_reserved_milli=None,
-    cpu_cfs_quota=True,
-    cpu_cfs_quota_period_us=100_000,
-    cpu_manager_policy=None,
-    fail_cgroup_v1=None,
-)
+CONFIG = metrics.config(SAID)
 
 
 def answers(

@@ -5,10 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kubectl_cgaudit.cgroups import paths
-from kubectl_cgaudit.cgroups.weights import linear, linear_inverse, quadratic, weight_of
-from kubectl_cgaudit.collect import files, kubelet
-from kubectl_cgaudit.collect.assemble import pods_by_node, with_answers
+from kubectl_cgaudit.cgroups.weights import linear, linear_inverse, quadratic
+from kubectl_cgaudit.collect import files
+from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
 from kubectl_cgaudit.detect import measured, readback, states, warning
 from kubectl_cgaudit.detect.evidence import Evidence
@@ -27,12 +26,14 @@ from tests.support import (
     compared,
     container,
     golden_json,
+    half_restarted,
     node,
     of_rule,
     other,
     pod,
     recorded,
     recorded_audit,
+    with_kubelets,
 )
 
 
@@ -45,11 +46,6 @@ def told(state: State) -> dict[str, tuple[str | None, str]]:
     for handler, run in state.runtimes:
         found[handler] = (run.formula, state.basis_of(f"runtime:{handler}").confidence)
     return found
-
-
-def with_kubelets(objects: Cluster) -> Cluster:
-    names = [each.name for each in objects.nodes]
-    return with_answers(objects, kubelet.from_files(str(GOLDEN), names, pods_by_node(objects)))
 
 
 def test_nodes_and_pods_alone_say_what_they_can_and_nothing_wrong() -> None:
@@ -224,35 +220,6 @@ def test_a_contradiction_is_a_finding() -> None:
         "n1: the evidence contradicts itself: cgroup: pod.status.resources says v2 (default/p shows 975m for 1000m), "
         "but test rule 1 says v1."
     )
-
-
-def half_restarted() -> Cluster:
-    """A v2 node whose runtime went from linear to quadratic; p1 and p2 were restarted since, p3 and p4 were not."""
-    raws, shown = [], {}
-    for number, (formula, day) in enumerate(
-        [("quadratic", 20), ("quadratic", 21), ("linear", 1), ("linear", 2)], start=1
-    ):
-        raw = pod(f"p{number}", container("app", "500m"), container("side", "50m"))
-        raw["status"]["containerStatuses"] = [
-            {
-                "name": name,
-                "containerID": f"containerd://{name}{number}",
-                "state": {"running": {"startedAt": f"2026-11-{day:02}T00:00:00Z"}},
-            }
-            for name in ("app", "side")
-        ]
-        raws.append((raw, formula))
-    objects = cluster(node(), *(raw for raw, _ in raws))
-    for each, (_, formula) in zip(objects.pods, raws, strict=True):
-        parent = paths.pod(each, "systemd")
-        assert parent is not None
-        shown[parent] = linear_inverse(linear(563))
-        for c, milli in zip(each.containers, (512, 51), strict=True):
-            path = paths.container(c.runtime_id, parent, "systemd")
-            assert path is not None
-            shown[path] = linear_inverse(weight_of(milli, "linear" if formula == "linear" else "quadratic"))
-    answers = KubeletAnswers("n1", "v2", False, shown, None, ())
-    return with_answers(objects, {"n1": answers})
 
 
 def test_containers_that_were_not_restarted_are_found_named_and_predicted_as_they_are() -> None:

@@ -30,8 +30,8 @@ from tests.support import (
     node,
     pod,
     recorded,
+    with_kubelets,
 )
-from tests.test_evidence import with_kubelets
 from tests.test_table import HOSTILE, displayed
 
 GATEWAY = """\

@@ -19,17 +19,7 @@ NEXT = "give --kubeconfig FILE, set KUBECONFIG, or audit saved objects with -f F
 LOG_IN = "log in again, or correct the kubeconfig"
 
 
-@pytest.fixture(autouse=True)
-def home(monkeypatch, tmp_path):
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("HOME", str(folder))
-    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    return folder
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def refused(connection: Connection) -> str:

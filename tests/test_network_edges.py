@@ -38,14 +38,7 @@ from tests.vcr_support import kubeconfig
 MIB = 1 << 20
 
 
-@pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture
@@ -261,26 +254,38 @@ def status(answer: Answer) -> int:
     return answer.status
 
 
+Tries = list[tuple[list[Answer | Exception], int | str, list[float]]]
+"""What the server does, how it ends, and how long was waited."""
+NEVER_MET: Tries = [
+    ([OK], 200, []),
+    ([Answer(404, b"")], 404, []),
+    ([BUSY, OK], 200, [0.5]),
+    ([Answer(429, b"", "3"), OK], 200, [3.0]),
+    *(([Answer(code, b""), OK], 200, [0.5]) for code in (429, 500, 502, 503, 504)),
+    *(([Answer(code, b"")], code, []) for code in (403, 409, 501, 505)),
+    ([BUSY] * 5, 503, [0.5, 1.0, 2.0, 4.0]),
+    ([GARBLED] * 5, "garbled", [0.5, 1.0, 2.0, 4.0]),
+    ([GARBLED, OK], 200, [0.5]),
+    ([SILENT, SILENT], "silent", [0.5]),
+    ([SILENT, OK], 200, [0.5]),
+    ([AWAY], "away", []),
+    ([BUSY, AWAY], "away", [0.5]),
+    ([REFUSED], "refused the credentials", []),
+]
+MET: Tries = [
+    ([AWAY, OK], 200, [0.5]),
+    ([AWAY] * 5, "away", [0.5, 1.0, 2.0, 4.0]),
+    ([REFUSED, OK], 200, []),
+    ([REFUSED, REFUSED], "refused the credentials", []),
+    ([REFUSED, BUSY, REFUSED], "refused the credentials", [1.0]),
+]
+
+
 @pytest.mark.parametrize(
-    ("says", "ends", "waited"),
-    [
-        ([OK], 200, []),
-        ([Answer(404, b"")], 404, []),
-        ([BUSY, OK], 200, [0.5]),
-        ([Answer(429, b"", "3"), OK], 200, [3.0]),
-        *(([Answer(code, b""), OK], 200, [0.5]) for code in (429, 500, 502, 503, 504)),
-        *(([Answer(code, b"")], code, []) for code in (403, 409, 501, 505)),
-        ([BUSY] * 5, 503, [0.5, 1.0, 2.0, 4.0]),
-        ([GARBLED] * 5, "garbled", [0.5, 1.0, 2.0, 4.0]),
-        ([GARBLED, OK], 200, [0.5]),
-        ([SILENT, SILENT], "silent", [0.5]),
-        ([SILENT, OK], 200, [0.5]),
-        ([AWAY], "away", []),
-        ([BUSY, AWAY], "away", [0.5]),
-        ([REFUSED], "refused the credentials", []),
-    ],
+    ("met", "says", "ends", "waited"), [*((False, *each) for each in NEVER_MET), *((True, *each) for each in MET)]
 )
-def test_what_is_tried_again_on_a_server_that_was_never_met(
+def test_what_is_tried_again_on_a_server_that_was_met_before_or_never(
+    met: bool,
     says: list[Answer | Exception],
     ends: int | str,
     waited: list[float],
@@ -288,37 +293,10 @@ def test_what_is_tried_again_on_a_server_that_was_never_met(
     monkeypatch: pytest.MonkeyPatch,
     pauses: list[float],
 ) -> None:
-    scripted = Scripted(*says)
+    scripted = Scripted(*([OK] if met else []), *says)
     with api(tmp_path, monkeypatch, scripted) as asked:
-        if isinstance(ends, int):
-            assert asked.fetch("/x", status) == ends
-        else:
-            with pytest.raises(ClusterError, match=ends):
-                asked.fetch("/x", status)
-    assert (scripted.says, pauses) == ([], waited)
-
-
-@pytest.mark.parametrize(
-    ("says", "ends", "waited"),
-    [
-        ([AWAY, OK], 200, [0.5]),
-        ([AWAY] * 5, "away", [0.5, 1.0, 2.0, 4.0]),
-        ([REFUSED, OK], 200, []),
-        ([REFUSED, REFUSED], "refused the credentials", []),
-        ([REFUSED, BUSY, REFUSED], "refused the credentials", [1.0]),
-    ],
-)
-def test_what_is_tried_again_on_a_server_that_was_met(
-    says: list[Answer | Exception],
-    ends: int | str,
-    waited: list[float],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    pauses: list[float],
-) -> None:
-    scripted = Scripted(OK, *says)
-    with api(tmp_path, monkeypatch, scripted) as asked:
-        assert asked.fetch("/first", status) == 200
+        if met:
+            assert asked.fetch("/first", status) == 200
         if isinstance(ends, int):
             assert asked.fetch("/x", status) == ends
         else:

@@ -371,3 +371,41 @@ def test_a_policy_comes_before_a_baseline_and_not_after(tmp_path: Path, capsys: 
     assert capsys.readouterr().err == (
         f"error: {compared_} was compared with a baseline, and a policy comes before that; audit anew with both\n"
     )
+
+
+def test_an_exception_that_is_over_and_matches_nothing_says_both() -> None:
+    over = "exceptions: [{rule: CGA101, match: {node: other*}, reason: gone, expires: 2026-05-31}]"
+    (finding,) = (each for each in under(over).findings if each.rule == "CGA002")
+    assert finding.seen == "p.yaml exception 1 (gone) held until 2026-05-31. It matches no finding."
+    one = "exceptions: [{rule: CGA202, reason: x, expires: 2026-05-31}]"
+    (finding,) = (each for each in under(one).findings if each.rule == "CGA002")
+    assert finding.seen.endswith("held until 2026-05-31. 1 finding that it speaks of counts again.")
+
+
+def test_what_is_excepted_is_counted_in_the_sentence() -> None:
+    assert under("severities: {CGA302: medium}").verdict.sentence == AUDIT.verdict.sentence
+    one = under("exceptions: [{rule: CGA202, reason: x}]")
+    assert one.verdict.sentence == f"{AUDIT.verdict.sentence} 1 finding is excepted by p.yaml and not counted."
+
+
+def test_without_a_day_an_exception_that_expires_still_holds() -> None:
+    found = under("exceptions: [{rule: CGA202, reason: x, expires: 2020-01-01}]", today=None)
+    assert subjects(found.findings, "CGA202") == []
+
+
+def test_severities_are_recorded_in_the_order_of_the_rules() -> None:
+    found = under("severities: {CGA302: medium, CGA203: off}").policy
+    assert found is not None
+    assert list(found.severities.items()) == [("CGA203", "off"), ("CGA302", "medium")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "exceptions: [{rule: [], reason: x}]",
+        "exceptions: [{rule: CGA101, reason: x, expires: '20261231'}]",
+    ],
+)
+def test_more_that_a_policy_refuses(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse(text, "p.yaml")

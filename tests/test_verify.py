@@ -10,8 +10,7 @@ from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.judge.verify import Verification, verify
-from tests.support import cluster, container, node, pod, recorded
-from tests.test_evidence import with_kubelets
+from tests.support import cluster, container, node, pod, recorded, with_kubelets
 
 SLICE = "/kubepods.slice/kubepods-burstable.slice"
 KATA = {"kind": "RuntimeClass", "metadata": {"name": "kata"}, "handler": "kata"}

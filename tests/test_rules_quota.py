@@ -1,0 +1,106 @@
+"""CGA301, CGA302: limits that stop a container, or are not what the spec says."""
+
+from typing import Any
+
+import pytest
+
+from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, of_rule, pod
+
+V1_NEW = "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.3.6}}"
+
+
+def severities(result: Any, rule: str) -> dict[str, str]:
+    return {title: finding.severity for title, finding in of_rule(result, rule).items()}
+
+
+def test_302_a_container_that_had_no_quota_has_none_and_not_none_us() -> None:
+    limits = {"requests": {"cpu": "100m"}, "limits": {"cpu": "205m"}}
+    placed = pod("p", container("app", "77m"), container("b", "10m", "20m"), resources=limits)
+    found = of_rule(
+        audited(cluster(node(cpu="8", kubelet="v1.31.1"), placed), V2_QUADRATIC, "kubelet=1.33.8"), "CGA302"
+    )
+    assert found["default/p"].seen.endswith(
+        "a limit of 205m acts as 210m after the move (no quota now, 21000 us after)."
+    )
+
+
+def test_302_a_limit_of_the_pod_alone_acts_by_each_nodes_own_runtime() -> None:
+    """Both hold the same numbers, but crun keeps the raw quota one cgroup below its scope."""
+    placed = [
+        pod(f"p-{on}", container("c"), resources={"requests": {"cpu": "50m"}, "limits": {"cpu": "77m"}}, on=on)
+        for on in ("a", "b")
+    ]
+    rules = (
+        "- {{match: {{name: a}}, cgroup: v2, kubelet: '1.35.2', runtimes: {{default: {}}}}}\n- {{match: {{name: b}}, "
+    )
+    rules += "cgroup: v2, kubelet: '1.35.2', runtimes: {{default: {}}}}}"
+    for first, second in (("crun 1.25", "runc 1.3.6"), ("runc 1.3.6", "crun 1.25")):
+        objects = cluster(node("a"), node("b"), *placed)
+        found = of_rule(audited(objects, rules.format(first, second), "v2"), "CGA302")
+        assert list(found) == ["default/p-b" if first.startswith("crun") else "default/p-a"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "kubelet", "rules", "to", "fires"),
+    [
+        ("77m", "v1.32.9", V1, "runtime", True),
+        ("77m", "v1.33.7", V1, "runc=1.3.6", True),
+        ("77m", "v1.34.9", V1, "runtime", True),
+        ("77m", "v1.33.8", V1, "runtime", False),
+        ("77m", "v1.32.9", V1, "runc=1.3.1", False),
+        ("77m", "v1.32.9", V1, "v2+runtime", False),
+        ("80m", "v1.32.9", V1, "runtime", False),
+        ("4m", "v1.32.9", V1, "runtime", False),
+        ("77m", "v1.32.9", "- {cgroup: v1, driver: cgroupfs, runtimes: {default: runc 1.1.5}}", "runtime", False),
+        ("77m", "v1.32.9", "- {cgroup: v1, runtimes: {default: crun 1.21}}", "runtime", False),
+        ("77m", "v1.33.8", V1_NEW, "kubelet=1.34.1", True),
+    ],
+)
+def test_301_quota_rounding_stops_containers_from_starting(
+    limit: str, kubelet: str, rules: str, to: str, fires: bool
+) -> None:
+    objects = cluster(node(kubelet=kubelet), pod("p", container("c", "50m", limit)))
+    assert severities(audited(objects, rules, to), "CGA301") == ({"default/p": "critical"} if fires else {})
+
+
+def test_301_needs_the_rounded_limit_to_exceed_the_pods_sum() -> None:
+    """facts section 4: only if a container's limit rounded up exceeds the pod's raw sum of limits."""
+    several = cluster(node(kubelet="v1.32.9"), pod("p", container("a", "50m", "77m"), container("b", "50m", "50m")))
+    assert of_rule(audited(several, V1, "runtime"), "CGA301") == {}
+    init = pod("p", container("a", "50m", "50m"), initContainers=[container("setup", "50m", "615m")])
+    (finding,) = of_rule(audited(cluster(node(kubelet="v1.32.9"), init), V1, "runtime"), "CGA301").values()
+    assert finding.seen.startswith(
+        "Container setup of default/p on n1: its limit of 615m is written as 62000 us, more than the 61500"
+    )
+    assert finding.remedy.startswith("Set the limit to 620m, a multiple of 10m, before the runtime is upgraded")
+    unlimited = pod("p", container("a", "50m", "77m"), container("b", "50m"))
+    assert of_rule(audited(cluster(node(kubelet="v1.32.9"), unlimited), V1, "runtime"), "CGA301") == {}
+
+
+def test_301_is_possible_where_the_state_is_open() -> None:
+    objects = cluster(node(kubelet="v1.32.9"), pod("p", container("c", "50m", "77m")))
+    (finding,) = of_rule(audited(objects, "", "runtime"), "CGA301").values()
+    when = "if cgroup v1 and the runtime is runc and the cgroup driver is systemd"
+    assert (finding.severity, finding.when) == ("critical", when)
+
+
+@pytest.mark.parametrize(
+    ("limit", "rules", "to", "seen"),
+    [
+        ("77m", V2_LINEAR, "runtime", "a limit of 77m acts as 80m after the move (7700 us now, 8000 us after)."),
+        (
+            "77m",
+            V2_QUADRATIC,
+            "runtime",
+            "a limit of 77m acts as 80m after the move as it does now (8000 us).",
+        ),
+        ("4m", V2_LINEAR, "v2", "a limit of 4m acts as 10m after the move as it does now (1000 us)."),
+        ("80m", V2_LINEAR, "runtime", None),
+        ("77m", V2_LINEAR, "v2", None),
+        # crun keeps the raw quota in the cgroup below its scope, and that one binds.
+        ("77m", "- {cgroup: v2, runtimes: {default: crun 1.28}}", "v2", None),
+    ],
+)
+def test_302_a_limit_that_is_not_what_the_spec_says(limit: str, rules: str, to: str, seen: str | None) -> None:
+    found = of_rule(audited(cluster(node(), pod("p", container("c", "1m", limit))), rules, to), "CGA302")
+    assert [finding.seen for finding in found.values()] == ([f"Container c of default/p: {seen}"] if seen else [])

@@ -1,0 +1,149 @@
+"""CGA201, CGA202: when they fire, when they do not, and the numbers of their remedies."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_cgaudit.cgroups.weights import linear, milli_to_shares
+from tests.support import (
+    ONE,
+    STATES,
+    V1,
+    V2_LINEAR,
+    audited,
+    cluster,
+    node,
+    of_rule,
+    recorded,
+    recorded_audit,
+    the_finding,
+    with_kubelets,
+)
+
+
+def severities(result: Any, rule: str) -> dict[str, str]:
+    return {title: finding.severity for title, finding in of_rule(result, rule).items()}
+
+
+def test_201_the_loss_and_the_weight_that_undoes_it() -> None:
+    findings = of_rule(recorded_audit(), "CGA201")
+    assert set(findings) == {
+        "data/postgres",
+        "kube-system/kube-proxy",
+        "platform/node-exporter",
+        "shop/checkout",
+        "shop/payments",
+    }
+    postgres = findings["data/postgres"]
+    assert (postgres.severity, postgres.when) == ("high", "")
+    assert postgres.seen == (
+        "Pod data/postgres-1 on worker-c: 1.4 times the CPU of system.slice now, 0.545 times after (-61%); "
+        "30% of the node's CPU now, 22% after, when everything wants CPU."
+    )
+    assert "give system.slice weight 39 (pods : system 3.72 : 1)" in postgres.remedy
+
+
+@pytest.mark.parametrize(("threshold", "found"), [("system-loss=10%", 1), ("system-loss=0.7", 0)])
+def test_201_follows_its_threshold(threshold: str, found: int) -> None:
+    assert len(of_rule(audited(cluster(node(), ONE), V1, "v2", threshold), "CGA201")) == found
+
+
+@pytest.mark.parametrize(
+    ("cpu", "rules", "severity"),
+    [
+        ("64", "- {cgroup: v2, runtimes: {default: linear}}", "medium"),
+        ("128", "- {cgroup: v2, runtimes: {default: linear}}", "high"),
+        ("32", "- {cgroup: v2, runtimes: {default: linear}}", "low"),
+        ("16", "- {cgroup: v2, runtimes: {default: linear}}", None),
+        ("3400m", "- {cgroup: v2, system_slice: 20, runtimes: {default: linear}}", "low"),
+        ("3400m", "- {cgroup: v2, system_slice: 60, runtimes: {default: linear}}", None),
+    ],
+)
+def test_202_large_nodes_and_small_reserves_outweigh_the_system(cpu: str, rules: str, severity: str | None) -> None:
+    assert severities(audited(cluster(node(cpu=cpu), ONE), rules, "v2"), "CGA202").get("n1") == severity
+
+
+def test_202_says_which_reserve_brings_it_under_the_threshold() -> None:
+    (finding,) = of_rule(recorded_audit(), "CGA202").values()
+    assert finding.seen == (
+        "worker-b: kubepods has weight 133, system.slice 20, below its default of 100: pods : system is 6.65 : 1 after the "
+        "move (6.65 : 1 now), so system processes keep 13% of the node's CPU when everything wants it."
+    )
+    assert finding.remedy == (
+        "Raise the reserve: enforce system-reserved-compressible on system.slice with 670m CPU (weight 27, pods : system "
+        "4.81 : 1; leaves at most 3330m to schedule, at least 70m less than now) brings it under 5 : 1."
+    )
+
+
+def test_a_reserve_leaves_what_kube_reserved_takes_out_of_account_where_configz_says_it() -> None:
+    """4000m - 100m kube-reserved - the new reserve; of worker-c's 300m reserved now 200m are for the system."""
+    measured = audited(with_kubelets(recorded()), STATES.read_text())
+    (outweighed,) = of_rule(measured, "CGA202").values()
+    assert "with 650m CPU (weight 26, pods : system 4.88 : 1; leaves 3250m to schedule, 150m less than now)" in (
+        outweighed.remedy
+    )
+    assert (linear(milli_to_shares(3250)), linear(milli_to_shares(650))) == (127, 26)
+    lost = of_rule(measured, "CGA201")["shop/checkout"]
+    assert (
+        "with 830m CPU (weight 33, pods : system 3.64 : 1; leaves 3070m to schedule, 630m less than now)" in lost.remedy
+    )
+    assert (linear(milli_to_shares(3070)), linear(milli_to_shares(830))) == (120, 33)
+
+
+@pytest.mark.parametrize(
+    ("rules", "target", "said"),
+    [
+        (V1, "- {cgroup: v1, system_slice: 4096}", "On n1 keep the ratio of now: give system.slice shares 1024 "),
+        (
+            V2_LINEAR,
+            "- {cgroup: v1, system_slice: 65536}",
+            "Once n1 is on cgroup v1, not before, keep the ratio of now: give system.slice shares 2617 ",
+        ),
+    ],
+)
+def test_201_on_v1_the_remedy_is_in_shares(rules: str, target: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "to.yaml").write_text(target)
+    finding = of_rule(audited(cluster(node(cpu="8"), ONE), rules, str(tmp_path / "to.yaml")), "CGA201")["default/p"]
+    shares = said.split()[-1]
+    ratio = {"1024": "8", "2617": "3.13"}[shares]
+    assert finding.remedy == (
+        f"{said}(pods : system {ratio} : 1) with `systemctl set-property system.slice CPUShares={shares}`, which lasts and "
+        "`systemctl revert system.slice` undoes."
+    )
+
+
+@pytest.mark.parametrize(("system", "again"), [("200", True), ("1024", False)])
+def test_202_on_v1_a_kubelet_that_enforces_a_reserve_writes_it_again(system: str, again: bool) -> None:
+    rules = f"- {{cgroup: v1, system_slice: {system}, runtimes: {{default: runc 1.1.5}}}}"
+    (finding,) = of_rule(audited(cluster(node(cpu="64"), ONE), rules, "runtime"), "CGA202").values()
+    assert ("raise that reserve instead" in finding.remedy) is again
+
+
+def test_202_on_v1_shares_are_said() -> None:
+    finding = the_finding("CGA202", V1, "runtime", node(cpu="128"), ONE)
+    assert finding.remedy == "`systemctl set-property system.slice CPUShares=13108` brings it under 10 : 1."
+    most = the_finding("CGA202", V1, "runtime", node(cpu="128"), ONE, thresholds=("outweighed=0.25",))
+    assert most.remedy == "`systemctl set-property system.slice CPUShares=262144` brings it under 0.25 : 1."
+
+
+def test_202_on_v2_a_weight_or_a_reserve() -> None:
+    finding = the_finding("CGA202", V2_LINEAR, "v2", node(cpu="32"), ONE)
+    assert finding.remedy == (
+        "`systemctl set-property system.slice CPUWeight=126` brings it under 10 : 1; or enforce system-reserved-compressible "
+        "on system.slice with 2900m CPU (weight 114, pods : system 9.97 : 1; leaves at most 29100m to schedule, at least "
+        "2900m less than now)."
+    )
+    most = the_finding("CGA202", V2_LINEAR, "v2", node(cpu="32"), ONE, thresholds=("outweighed=0.1",))
+    assert most.remedy == "`systemctl set-property system.slice CPUWeight=10000` brings it under 0.1 : 1."
+    older = the_finding("CGA202", V2_LINEAR, "v2", node(cpu="32", kubelet="v1.31.0"), ONE)
+    assert "enforce system-reserved on system.slice" in older.remedy
+    since = the_finding("CGA202", V2_LINEAR, "v2", node(cpu="32", kubelet="v1.32.0"), ONE)
+    assert "enforce system-reserved-compressible on system.slice" in since.remedy
+
+
+def test_202_holds_from_the_limit_on() -> None:
+    """Weight 1250 beside 100."""
+    objects = cluster(node(cpu="32"), ONE)
+    assert list(of_rule(audited(objects, V2_LINEAR, "v2", "outweighed=12.5"), "CGA202")) == ["n1"]
+    assert of_rule(audited(objects, V2_LINEAR, "v2", "outweighed=12.51"), "CGA202") == {}

@@ -1,0 +1,211 @@
+"""CGA203, CGA205 to CGA207: when they fire, when they do not, and what they say."""
+
+from typing import Any
+
+import pytest
+
+from tests.support import (
+    ONE,
+    V1,
+    V2_LINEAR,
+    V2_QUADRATIC,
+    audited,
+    cluster,
+    container,
+    node,
+    of_rule,
+    pod,
+    recorded_audit,
+    the_finding,
+)
+
+
+@pytest.mark.parametrize(
+    ("rules", "to", "found"),
+    [(V1, "v2", True), (V2_LINEAR, "runtime", True), (V1, "v2+runtime", False), (V2_LINEAR, "v2", False)],
+)
+def test_203_one_cpu_crosses_the_default(rules: str, to: str, found: bool) -> None:
+    assert bool(of_rule(audited(cluster(node(), ONE), rules, to), "CGA203")) is found
+
+
+@pytest.mark.parametrize(
+    ("request_", "rules", "found"),
+    [
+        ("26m", V2_LINEAR, True),
+        ("28m", V1, True),
+        ("29m", V2_LINEAR, False),
+        ("2m", V2_LINEAR, True),
+        ("0", V2_LINEAR, False),
+    ],
+)
+def test_205_small_requests_weigh_like_none(request_: str, rules: str, found: bool) -> None:
+    objects = cluster(node(), pod("p", container("c", request_)))
+    assert bool(of_rule(audited(objects, rules, "v2"), "CGA205")) is found
+
+
+def test_205_compares_with_siblings_only() -> None:
+    objects = cluster(node(), pod("p", container("c", "26m")))
+    (finding,) = of_rule(audited(objects, V2_LINEAR, "v2"), "CGA205").values()
+    assert finding.seen == (
+        "Pod default/p asks for 26m (26 shares) and gets weight 1, the least there is: no more than a sibling that asks "
+        "for 1m, or for nothing. It is so now, too."
+    )
+    assert finding.why == (
+        "The linear formula turns every request of 1m to 28m into weight 1: against its siblings a request of 28m counts no "
+        "more than one of 1m, or none."
+    )
+
+
+def test_205_the_quadratic_runtime_separates_inside_the_pod_only() -> None:
+    objects = cluster(node(), pod("p", container("a", "20m"), container("b", "100m")))
+    assert "Container a of default/p" in of_rule(audited(objects, V2_LINEAR, "v2"), "CGA205")["default/p"].seen
+    assert of_rule(audited(objects, V2_QUADRATIC, "v2"), "CGA205") == {}
+
+
+@pytest.mark.parametrize(
+    ("request_", "rules", "found"),
+    [("100m", V2_LINEAR, True), ("100m", V2_QUADRATIC, False), ("200m", V2_LINEAR, False)],
+)
+def test_206_a_weight_of_4_cannot_be_divided(request_: str, rules: str, found: bool) -> None:
+    objects = cluster(node(), pod("p", container("c", request_)))
+    assert bool(of_rule(audited(objects, rules, "v2"), "CGA206")) is found
+
+
+def test_207_besteffort_gains_on_v2() -> None:
+    (finding,) = of_rule(recorded_audit(), "CGA207").values()
+    assert finding.subject.name == "worker-c"
+    assert finding.seen == (
+        "worker-c: its 2 BestEffort pods together can take 0.05% of the node's CPU now and 0.5% after, 9.74 times as much, "
+        "when everything wants CPU: 2 of 3239 shares in kubepods now, 1 of 125 weight after."
+    )
+    assert finding.remedy == (
+        "Give these pods a CPU request: a pod with one is Burstable, and counts by its request in that slice. Or keep "
+        "BestEffort pods off nodes that run full."
+    )
+
+
+@pytest.mark.parametrize(("request_", "names"), [(None, []), ("1", ["n1"])])
+def test_207_is_about_nodes_that_have_other_pods_too(request_: str | None, names: list[str]) -> None:
+    """So small a node has less kubepods on v1 than the least weight on v2: all its pods gain, whatever their class."""
+    objects = [node(cpu="1m"), pod("b", container("c"), qos="BestEffort")]
+    objects += [pod("p", container("c", request_))] if request_ else []
+    assert sorted(of_rule(audited(cluster(*objects), V1, "v2"), "CGA207")) == names
+
+
+def test_205_an_init_container_is_nobodys_sibling() -> None:
+    found = []
+    for state in ({"running": {}}, {"terminated": {"exitCode": 0}}):
+        raw = pod("p", container("app", "10m"), initContainers=[container("init", "100m")])
+        raw["status"]["initContainerStatuses"] = [{"name": "init", "state": state}]
+        found.append(of_rule(audited(cluster(node(cpu="8"), raw), V2_LINEAR, "v2"), "CGA205"))
+    assert found[0] == found[1] == {}
+
+
+@pytest.mark.parametrize(("limit", "said"), [("20m", " Its limit of 20m must go up with it."), ("50m", ""), (None, "")])
+def test_205_a_request_does_not_pass_its_limit(limit: str | None, said: str) -> None:
+    placed = pod("p", container("app", "10m", limit), container("b", "2"))
+    found = of_rule(audited(cluster(node(cpu="8"), placed), V2_LINEAR, "v2"), "CGA205")["default/p"]
+    assert found.remedy.startswith(f"Raise the request to 29m, the least that gets weight 2, or more.{said} A runtime")
+
+
+def test_203_numbers_that_differ_in_the_third_digit_are_not_said_to_be_one() -> None:
+    placed = pod("p", container("app", "998m"), container("b", "1"))
+    finding = of_rule(audited(cluster(node(cpu="8"), placed), V1), "CGA203")["default/p"]
+    assert "cpu.shares 1021 now, cpu.weight 100 after: 0.9971 -> 1.0000 times the default" in finding.seen
+
+
+def test_203_of_several_the_one_that_moves_most_and_what_it_asks_for() -> None:
+    pods = (container("a", "1"), container("b", None, "1"), container("c", "4", "8"))
+    finding = the_finding("CGA203", V1, "v2", node(cpu="16"), pod("p", *pods))
+    assert finding.seen.startswith(
+        "Container b of default/p: cpu.shares 1024 now, cpu.weight 39 after: 1.00 -> 0.39 times"
+    )
+    assert "times the default for a limit of 1000m." in finding.seen
+    asked = the_finding("CGA203", V1, "v2", node(), pod("p", container("a", "1"), container("b", "500m")))
+    assert "times the default for a request of 1000m." in asked.seen
+    whole = pod("p", container("a"), resources={"limits": {"cpu": "1"}, "requests": {"cpu": "1"}})
+    of_pod = the_finding("CGA203", V1, "v2", node(kubelet="v1.34.2"), whole)
+    assert "times the default for a limit of 1000m." in of_pod.seen
+
+
+def test_203_both_ways_count_by_how_far_they_go() -> None:
+    """1.00 -> 0.39 loses 0.61; on the quadratic curve 4 CPUs go from 4.00 to 2.6: not across; 900m from 0.9 to 0.93."""
+    up = audited(cluster(node(), pod("p", container("a", "1010m"), container("b", "1100m"))), V2_LINEAR, "runtime")
+    (finding,) = of_rule(up, "CGA203").values()
+    assert finding.seen.startswith("Container b of default/p: cpu.weight 43 now, cpu.weight")
+
+
+def test_205_is_no_matter_of_lone_containers_and_pods_without_a_request() -> None:
+    two = pod("p", container("a", "20m"), container("b", "25m"))
+    finding = the_finding("CGA205", V1, "v2", node(), two)
+    assert finding.seen == (
+        "Container b of default/p asks for 25m (25 shares) and gets weight 1, the least there is: no more than a sibling that "
+        "asks for 1m, or for nothing. 1 more of this workload is found by this rule."
+    )
+    assert finding.remedy == (
+        "Raise the request to 29m, the least that gets weight 2, or more. A runtime with the quadratic formula tells them "
+        "apart inside the pod."
+    )
+    already = the_finding("CGA205", V2_LINEAR, "v2", node(), two)
+    assert "or for nothing. It is so now, too." in already.seen
+    lone = the_finding("CGA205", V2_LINEAR, "v2", node(), pod("p", container("a", "20m")))
+    assert lone.seen.startswith("Pod default/p asks for 20m (20 shares) and gets weight 1, the least there is:")
+    assert lone.remedy == "Raise the request to 29m, the least that gets weight 2, or more."
+    finished = pod("p", container("a", "20m"), container("b", "30m"), restartPolicy="Never")
+    finished["status"]["containerStatuses"] = [{"name": "b", "state": {"terminated": {"exitCode": 0}}}]
+    found = audited(cluster(node(), finished), V2_LINEAR, "v2")
+    assert not [each for each in of_rule(found, "CGA205").values() if "Container a" in each.seen]
+    limited = pod("p", container("a", "40m"), container("b", None, "20m"))
+    assert of_rule(audited(cluster(node(), limited), V2_LINEAR, "v2"), "CGA205") == {}
+
+
+def test_205_of_several_the_new_one_is_worse_and_then_the_larger_request() -> None:
+    mixed = audited(
+        cluster(
+            node(),
+            node("n2"),
+            *(
+                pod(f"p-{name}", container("a", "20m"), container("b", "27m"), on=name, owner=("StatefulSet", "p"))
+                for name in ("n1", "n2")
+            ),
+        ),
+        f"{V2_LINEAR}\n- {{match: {{name: n2}}, cgroup: v1, driver: systemd}}",
+        "v2",
+    )
+    (finding,) = of_rule(mixed, "CGA205").values()
+    assert finding.seen.startswith("Container b of default/p-n2 asks for 27m (27 shares)")
+
+
+def test_206_under_the_threshold_and_what_a_runtime_would_change() -> None:
+    pods = (container("a", "20m"), container("b", "128m"), container("c", "150m"))
+    finding = the_finding("CGA206", V2_LINEAR, "v2", node(), pod("p", *pods))
+    assert finding.seen == ("Container a of default/p (20m) has weight 1 after the move, under 5. It is so now, too.")
+    assert (
+        finding.remedy
+        == "Only if it creates child cgroups: raise its request, or use a runtime with the quadratic formula."
+    )
+    least = the_finding("CGA206", V1, "v2+runtime", node(), pod("p", container("a", "3m"), container("b", "1")))
+    assert least.seen == "Container a of default/p (3m) has weight 2 after the move, under 5."
+    assert least.remedy == "Only if it creates child cgroups: raise its request."
+    at = cluster(node(), pod("p", container("a", "130m"), container("b", "1")))
+    assert of_rule(audited(at, V2_LINEAR, "v2", "divisible=6"), "CGA206")
+    assert of_rule(audited(at, V2_LINEAR, "v2", "divisible=5"), "CGA206") == {}
+
+
+def test_207_what_besteffort_pods_gain() -> None:
+    def found(to: str, rules: str, *pods: dict[str, Any]) -> dict[str, Any]:
+        return of_rule(audited(cluster(node(), *pods), rules, to), "CGA207")
+
+    best = [pod(f"q{number}", container("c"), qos="BestEffort") for number in range(2)]
+    assert found("v2", V1, ONE, *best)["n1"].seen == (
+        "n1: its 2 BestEffort pods together can take 0.2% of the node's CPU now and 1.5% after, 9.79 times as much, when "
+        "everything wants CPU: 2 of 1026 shares in kubepods now, 1 of 40 weight after."
+    )
+    assert found("v2", V1, pod("p", container("a", "20m")), best[0])["n1"].seen == (
+        "n1: its BestEffort pod can take 7.3% of the node's CPU now and 31% after, 4.2 times as much, when everything wants "
+        "CPU: 2 of 22 shares in kubepods now, 1 of 2 weight after."
+    )
+    assert found("runtime", V1, ONE, *best) == {}
+    assert found("v2+runtime", V2_LINEAR, ONE, *best) == {}
+    assert found("v2", V1, *best) == {}
+    assert found("v2", V1, ONE) == {}
