@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_cgaudit.collect import patience
+from tests.support import container, listed, node, pod
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -43,3 +44,15 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     waited: list[float] = []
     monkeypatch.setattr(patience, "sleep", waited.append)
     return waited
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A file with a node and two pods."""
+    path = tmp_path / "small.json"
+    path.write_text(
+        listed(
+            node(), pod("p", container("app", "1"), labels={"app": "web"}), pod("q", container("c", "1"), namespace="b")
+        )
+    )
+    return path

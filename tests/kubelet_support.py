@@ -1,5 +1,9 @@
 """What the recorded kubelets said, and short answers like theirs."""
 
+from collections.abc import Callable
+
+from kubectl_cgaudit.collect import metrics
+from kubectl_cgaudit.collect.model import KubeletAnswers
 from tests.support import GOLDEN, golden_json
 
 NODES = ("worker-a", "worker-b", "worker-c")
@@ -32,3 +36,48 @@ def golden_pods() -> dict[str, set[tuple[str, str]]]:
 def row(path: str = "/kubepods.slice", value: str = "2", **labels: str) -> str:
     said = ",".join(f'{name}="{text}"' for name, text in {"id": path, **labels}.items())
     return f"container_spec_cpu_shares{{{said}}} {value}\n"
+
+
+def no_answers(node: str, *problems: str) -> KubeletAnswers:
+    return KubeletAnswers(
+        node=node, cgroup_version=None, stats_from_spec=None, shares={}, config=None, problems=problems
+    )
+
+
+Reply = tuple[int, bytes, dict[str, str]]
+
+
+SMALL = {
+    "/configz": CONFIG,
+    "/metrics": b"kubelet_cgroup_version 2\n",
+    "/metrics/cadvisor": row("/a", "34", namespace="shop", pod="a").encode(),
+}
+
+
+def healthy(endpoint: str) -> Reply:
+    return 200, SMALL[endpoint], {}
+
+
+def cluster(**nodes: Callable[[str], Reply]) -> Callable[[str], Reply]:
+    """An API server whose node proxies answer by functions of the endpoint; the others are healthy."""
+
+    def answer(path: str) -> Reply:
+        node, _, endpoint = path.removeprefix("/api/v1/nodes/").partition("/proxy")
+        return nodes.get(node, healthy)(endpoint)
+
+    return answer
+
+
+def good(node: str, *problems: str, **changed) -> KubeletAnswers:
+    fields = {
+        "cgroup_version": "v2",
+        # Without /metrics it is not known where the shares come from.
+        "stats_from_spec": None if changed.get("cgroup_version", "v2") is None else False,
+        "shares": {"/a": 34},
+        "config": metrics.config(CONFIG),
+        **changed,
+    }
+    return KubeletAnswers(node=node, problems=problems, **fields)
+
+
+ALL = "/configz, /metrics, /metrics/cadvisor"

@@ -1,10 +1,13 @@
 """API-shaped objects for tests, and the recorded cluster."""
 
+import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from kubectl_cgaudit.cgroups import paths
 from kubectl_cgaudit.cgroups.weights import linear, linear_inverse, weight_of
@@ -12,6 +15,7 @@ from kubectl_cgaudit.collect import files, kubelet
 from kubectl_cgaudit.collect.assemble import Assembly, pods_by_node, with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers, Pod
 from kubectl_cgaudit.detect import states
+from kubectl_cgaudit.errors import InputError
 from kubectl_cgaudit.judge import scenario
 from kubectl_cgaudit.judge.audit import Audit, Finding
 from kubectl_cgaudit.judge.build import audit
@@ -176,3 +180,36 @@ def the_finding(rule: str, rules: str, to: str, *objects: dict[str, Any], thresh
     """The only finding of a rule about these objects."""
     (finding,) = of_rule(audited(cluster(*objects), rules, to, *thresholds), rule).values()
     return finding
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"  # type: ignore[assignment]
+
+    def __init__(self, *, terminal: bool = True, encoding: str = "utf-8") -> None:
+        super().__init__()
+        self._terminal, self.encoding = terminal, encoding
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+
+def listed(*objects: dict[str, object]) -> str:
+    return json.dumps({"kind": "List", "items": list(objects)})
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "kubectl_cgaudit", *words]
+
+
+def read_text(tmp_path: Path, text: str) -> Cluster:
+    """The cluster of a file with this text."""
+    path = tmp_path / "f"
+    path.write_text(text)
+    return files.read((str(path),), lambda _namespace, _labels: True, "")
+
+
+def refused_text(tmp_path: Path, text: str) -> str:
+    """Why a file with this text is refused."""
+    with pytest.raises(InputError) as error:
+        read_text(tmp_path, text)
+    return str(error.value).replace(str(tmp_path / "f"), "FILE").replace("f:", "FILE:")

@@ -243,3 +243,49 @@ def test_the_command_and_its_saved_audit(
 
 def test_a_baseline_may_be_an_audit_in_memory() -> None:
     assert against(Baseline("base.json", AUDIT), AUDIT) == compared(AUDIT)
+
+
+def with_only(*findings: Finding) -> Audit:
+    return replace(AUDIT, findings=findings)
+
+
+def test_a_baseline_gives_each_finding_back_once() -> None:
+    first = AUDIT.findings[0]
+    found = compared(with_only(first), with_only(first, replace(first, title="another")))
+    assert (found.known, [each.title for each in found.findings]) == ((first,), ["another"])
+    assert found.fixed == ()
+
+
+def test_of_two_counterparts_the_one_of_the_same_title_is_taken() -> None:
+    first = AUDIT.findings[0]
+    second = replace(first, title="another")
+    found = compared(with_only(first, second), with_only(second))
+    assert (found.known, found.fixed) == ((second,), (first,))
+
+
+def test_one_that_got_worse_takes_one_of_the_baseline_with_it() -> None:
+    first = replace(AUDIT.findings[0], severity="low")
+    second = replace(first, title="another")
+    worse = replace(first, severity="high")
+    found = compared(with_only(first, second), with_only(worse))
+    assert (found.findings, len(found.fixed)) == ((worse,), 1)
+
+
+def test_one_new_finding_is_said_in_the_singular() -> None:
+    found = compared(without(AUDIT, 0))
+    assert "Against the baseline base.json 1 finding is new (1 high); 21 known from it are not counted." in (
+        found.verdict.sentence
+    )
+    one = compared(with_only(AUDIT.findings[0]), with_only(AUDIT.findings[0]))
+    assert "nothing is new; 1 known from it is not counted." in one.verdict.sentence
+    two = compared(with_only(*AUDIT.findings[:2]), with_only(AUDIT.findings[0]))
+    assert "; 1 of its findings is gone." in two.verdict.sentence
+
+
+def test_the_filters_of_both_are_named() -> None:
+    part, other = (replace(AUDIT, coverage=replace(AUDIT.coverage, filter=f"namespace {name}")) for name in ("a", "b"))
+    found = compared(part, other)
+    assert found.baseline is not None
+    assert found.baseline.notes == (
+        "The baseline reports namespace a, this audit namespace b: what is gone cannot be told",
+    )

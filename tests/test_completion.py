@@ -5,15 +5,19 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 import yaml
 
-from kubectl_cgaudit.cli import names
+from kubectl_cgaudit.cli import completion, names
 from kubectl_cgaudit.cli.commands import COMMANDS, hidden, load
 from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.collect.door import Answer
+from kubectl_cgaudit.errors import CgauditError
 from kubectl_cgaudit.report.formats import FORMATS
 from tests.vcr_support import Reply, a_list, a_status, kubeconfig, serve
 
@@ -155,3 +159,52 @@ def test_the_script_for_kubectl_asks_the_plugin(tmp_path: Path) -> None:
     command = [str(ROOT / "kubectl_complete-cgaudit"), "nodes", "--evi"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, timeout=30, check=True)
     assert done.stdout == "--evidence\tShow every piece of evidence.\n:4\n"
+
+
+def raising(error: BaseException) -> Callable[..., None]:
+    def call(*_: Any, **__: Any) -> None:
+        raise error
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("words", "printed"),
+    [
+        (("--to", "ru"), "runc=\nruntime\n:4\n"),
+        (("--to", "runc"), "runc=\n:6\n"),
+        (("--to", "v2,k"), "v2,kubelet=\n:6\n"),
+        (("--to", "v2,kubelet=1.35,k"), "v2,kubelet=1.35,kubelet=\n:6\n"),
+        (("--to", "./"), ":0\n"),
+        (("--states", ""), ":0\n"),
+        (("--kubelet", ""), "direct\nfiles:\nproxy\n:4\n"),
+        (("--kubelet", "f"), "files:\n:6\n"),
+        (("-o", "json=./"), ":0\n"),
+        (("-o", "jso"), "json\n:4\n"),
+    ],
+)
+def test_what_tab_offers(words: tuple[str, ...], printed: str) -> None:
+    assert completion.complete(words) == printed
+
+
+def test_no_candidate_brings_a_line_or_a_colour_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "of_kubeconfig", lambda given, section: ["ok", "two\nlines", "\x1b[31m"])
+    assert completion.complete(("--context", "")) == "ok\n:4\n"
+    monkeypatch.setattr(names, "of_kubeconfig", raising(CgauditError("no")))
+    assert completion.complete(("--context", "")) == ":4\n"
+
+
+def test_names_of_pods_are_asked_for_where_their_namespace_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "listed", lambda given, path: [path])
+    assert list(names.pods({}, "sh")) == ["/api/v1/namespaces/"]
+    assert list(names.pods({}, "a b/x/y")) == ["a b//api/v1/namespaces/a%20b/pods"]
+    assert list(names.pods({"namespace": "a b"}, "x")) == ["/api/v1/namespaces/a%20b/pods"]
+
+
+def test_names_are_those_of_the_list_and_none_where_files_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = b'{"kind": "NodeList", "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}'
+    assert (names._names(Answer(200, body)), names._names(Answer(200, b"{}"))) == (["a", "b"], [])
+    monkeypatch.setattr(names, "_ask", lambda given, path: ["x"])
+    assert (names.listed({}, "/x"), names.listed({"files": ("f",)}, "/x")) == (["x"], [])
+    monkeypatch.setattr(names, "_ask", raising(ValueError()))
+    assert names.listed({}, "/x") == []

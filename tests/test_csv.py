@@ -2,6 +2,7 @@
 
 import csv as reader
 import io
+import json
 
 import pytest
 from hypothesis import example, given, settings
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.judge.figures import of_audit
-from kubectl_cgaudit.report import csv
+from kubectl_cgaudit.report import csv, ndjson
+from kubectl_cgaudit.report.screen import PLAIN, Screen
+from tests.hostile import hand_made
 from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
 from tests.test_table import BLIND, RECORDED, renamed
 
@@ -143,3 +146,56 @@ def test_a_piece_a_workload() -> None:
 def test_on_the_command_line(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     assert run([*RECORDED_FLAGS, "-o", "csv"]) == 0
     assert capsysbinary.readouterr().out == csv.render(RECORDED).encode()
+
+
+@pytest.mark.parametrize("sign", [*"=+-@\t\r\n'", "＝", "＋", "－", "＠"])
+def test_no_cell_of_a_spreadsheet_is_a_formula(sign: str) -> None:
+    text = csv.render(hand_made(f"{sign}1+1"))
+    (row, *_) = reader.DictReader(io.StringIO(text, newline=""))
+    for column in ("namespace", "pod", "node", "handler", "container"):
+        assert row[column] == f"'{sign}1+1", column
+    # Only its first sign makes a formula: a name that merely has one is as it was.
+    (row, *_) = reader.DictReader(io.StringIO(csv.render(hand_made(f"a{sign}")), newline=""))
+    assert row["pod"] == f"a{sign}"
+
+
+def test_a_terminal_gets_no_control_character_of_a_cell_and_a_file_the_text() -> None:
+    audit = hand_made("\x1b[31m")
+    assert "\x1b" in csv.render(audit, PLAIN)
+    on_a_terminal = csv.render(audit, Screen(80, False, True, True))
+    assert ("\x1b" in on_a_terminal, "\\x1b[31m" in on_a_terminal) == (False, True)
+
+
+def test_every_row_has_every_column() -> None:
+    half = audited(cluster(node(), pod("none"), pod("p", container("c", "1"), on="gone"), pod("q", container("c"))))
+    rows = list(reader.reader(io.StringIO(csv.render(half), newline="")))
+    assert {len(row) for row in rows} == {len(csv.COLUMNS)}
+    assert "null" not in csv.render(half)
+
+
+def test_each_container_has_its_own_numbers_and_its_pods() -> None:
+    two = audited(
+        cluster(node(), pod("p", container("a", "1"), container("b", "3")), pod("q", container("c", "1"))),
+        "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.1.5}}",
+    )
+    records = {each["container"]: each for each in map(json.loads, ndjson.render(two).splitlines())}
+    found = {
+        container_.name: (pod_.cases[0], container_.cases[0])
+        for workload in two.workloads
+        for pod_ in workload.pods
+        for container_ in pod_.containers
+    }
+    assert set(records) == set(found) == {"a", "b", "c"}
+    for name, (of_pod, own) in found.items():
+        record = records[name]
+        for time, moment in (("before", own.before), ("after", own.after)):
+            for end in ("least", "greatest"):
+                assert record[f"{time}_value_{end}"] == moment.value
+                assert record[f"{time}_share_{end}"] == moment.share
+                assert record[f"{time}_against_system_{end}"] == moment.against_system
+                assert record[f"{time}_in_pod_{end}"] == moment.in_pod
+        assert of_pod.before.against_system is not None
+        assert of_pod.after.against_system is not None
+        change = of_pod.after.against_system / of_pod.before.against_system - 1
+        assert record["pod_change_against_system_least"] == pytest.approx(change, abs=1e-6)
+    assert records["a"]["before_share_least"] < records["b"]["before_share_least"]

@@ -85,3 +85,42 @@ def test_shorten_marks_the_cut() -> None:
     assert shorten("abcdef", 6) == "abcdef"
     assert shorten("abcdefg", 6) == "abcde…"
     assert len(shorten("x" * 10_000, 253)) == 253
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x7f\x80\xff", "\\x7f\\x80ÿ"),
+        ("\u200b\u202e\ufeff", "\\u200b\\u202e\\ufeff"),
+        ("\U000e0001\U0010ffff", "\\U000e0001\\U0010ffff"),
+        ("größe 日本 😀", "größe 日本 😀"),
+    ],
+)
+def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (" a `b` c ", "a `b` c"),
+        ("`*a*` *b*", "`*a*` \\*b\\*"),
+        ("a `b", "a \\`b"),
+        ("a `` b ``", "a \\`\\` b \\`\\`"),
+        ("`a` or `b`", "`a` or `b`"),
+        ("`a`", "`a`"),
+        ("a ` ` b", "a \\` \\` b"),
+    ],
+)
+def test_code_in_a_sentence(text: str, shown: str) -> None:
+    assert prose(text) == shown
+
+
+@pytest.mark.parametrize("text", ["- a", "1. a", "12) a", "= a", "+", "-", "--- a"])
+def test_no_text_begins_a_list_a_heading_or_a_rule(text: str) -> None:
+    assert "\\" in markdown(text)
+
+
+@pytest.mark.parametrize(("most", "shown"), [(3, "abc"), (2, "a…"), (1, "…"), (4, "abc")])
+def test_a_cut_is_marked(most: int, shown: str) -> None:
+    assert shorten("abc", most) == shown

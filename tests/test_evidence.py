@@ -1,9 +1,10 @@
 """The evidence ladder on the recorded cluster, on made-up pieces, and where pieces disagree."""
 
-from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups.weights import linear, linear_inverse, quadratic
 from kubectl_cgaudit.collect import files
@@ -11,21 +12,18 @@ from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
 from kubectl_cgaudit.detect import measured, readback, states, warning
 from kubectl_cgaudit.detect.evidence import Evidence
+from kubectl_cgaudit.detect.handlers import handler
 from kubectl_cgaudit.detect.settle import ladder
 from kubectl_cgaudit.detect.state import CgroupVersion, State
-from kubectl_cgaudit.judge.rules import jvm
 from kubectl_cgaudit.judge.verify import verify
-from kubectl_cgaudit.report import verify as report
 from tests.support import (
     GOLDEN,
     RECORDED,
-    V1,
     V2_LINEAR,
     audited,
     cluster,
     compared,
     container,
-    golden_json,
     half_restarted,
     node,
     of_rule,
@@ -43,8 +41,8 @@ def settled(objects: Cluster) -> dict[str, State]:
 
 def told(state: State) -> dict[str, tuple[str | None, str]]:
     found = {"cgroup": (state.cgroup, state.basis_of("cgroup").confidence)}
-    for handler, run in state.runtimes:
-        found[handler] = (run.formula, state.basis_of(f"runtime:{handler}").confidence)
+    for name, run in state.runtimes:
+        found[name] = (run.formula, state.basis_of(f"runtime:{name}").confidence)
     return found
 
 
@@ -93,31 +91,6 @@ def test_the_kubelets_make_it_certain() -> None:
         assert state.basis_of("reserves").confidence == "certain"
         assert state.contradictions == ()
     assert [found[name].system_slice for name in ("worker-a", "worker-b", "worker-c")] == [None, 20, None]
-
-
-def test_verify_finds_no_difference_on_any_recorded_cgroup() -> None:
-    result = verify(with_kubelets(recorded()), ())
-    assert (result.nodes, result.compared, result.unmeasured) == (("worker-a", "worker-b", "worker-c"), 77, 0)
-    assert result.differences == ()
-    levels = ("kubepods", "qos", "pod", "container")
-    assert result.compared == sum(row["level"] in levels for row in golden_json("cgroups.json"))
-
-
-def test_verify_finds_every_container_a_wrong_states_file_speaks_of() -> None:
-    rules = states.parse("- {match: {name: worker-b}, runtimes: {default: runc 1.3.6}}", "s")
-    differences = verify(with_kubelets(recorded()), rules).differences
-    assert {each.node for each in differences} == {"worker-b"}
-    assert {each.level for each in differences} == {"container"}
-    default = [
-        (each.name, c.name)
-        for each in recorded().pods
-        if each.node == "worker-b" and each.runtime_class is None
-        for c in each.containers
-        if c.presence == "running" and (c.request_milli or 0) > 2
-    ]
-    assert sorted((each.pod, each.container) for each in differences) == sorted(default)
-    redis = next(each for each in differences if each.container == "redis")
-    assert (redis.predicted, redis.measured) == ((59,), 20)
 
 
 @pytest.mark.parametrize(("milli", "shown"), [(1000, 975), (220, 207), (1200, 1179), (350, 334), (250, 232)])
@@ -245,13 +218,6 @@ def test_containers_that_were_not_restarted_are_found_named_and_predicted_as_the
     )
 
 
-def test_verify_names_the_containers_that_still_carry_the_old_formula() -> None:
-    differences = verify(half_restarted(), ()).differences
-    assert [
-        (each.pod, each.container, each.predicted, each.measured) for each in differences if each.level == "container"
-    ] == [("p3", "app", (59,), 20), ("p3", "side", (11,), 2), ("p4", "app", (59,), 20), ("p4", "side", (11,), 2)]
-
-
 def test_shares_made_from_the_spec_prove_nothing() -> None:
     objects = half_restarted()
     assert objects.kubelets is not None
@@ -269,192 +235,6 @@ def test_confidence_is_that_of_the_weakest_ground() -> None:
     assert sure == {"worker-a": "certain", "worker-b": "certain", "worker-c": "unknown"}
     workloads = {each.title: each.confidence for each in audited(with_kubelets(recorded())).workloads}
     assert (workloads["edge/gateway"], workloads["shop/checkout"]) == ("certain", "unknown")
-
-
-@pytest.mark.parametrize(
-    ("image", "java", "fault"),
-    [
-        ("openjdk:8u292", "Java 8u292", "blind"),
-        ("openjdk:8", None, None),
-        ("openjdk:8u372", None, None),
-        ("eclipse-temurin:11.0.15_10", "Java 11.0.15", "blind"),
-        ("eclipse-temurin:11.0.16_8-jre", "Java 11.0.16", "misreads"),
-        ("eclipse-temurin:11.0.17", None, None),
-        ("docker.io/library/openjdk:17.0.4", "Java 17.0.4", "misreads"),
-        ("eclipse-temurin:17.0.4.1_1-jre", "Java 17.0.4", "misreads"),
-        ("eclipse-temurin:11.0.16.1_1-jdk", "Java 11.0.16", "misreads"),
-        ("a/b:1-jre-18.0.1.1", "Java 18.0.1", "misreads"),
-        ("openjdk:17", None, None),
-        ("openjdk:21", None, None),
-        ("amazoncorretto:15", "Java 15", "misreads"),
-        ("amazoncorretto:8", None, None),
-        ("registry:5000/openjdk", None, None),
-        ("nginx:11.0.1", None, None),
-        ("openjdk@sha256:abc", None, None),
-        ("openjdk:16@sha256:abc", "Java 16", "misreads"),
-        ("openjdk:13", "Java 13", "blind"),
-        ("tomcat:9.0.85-jdk17", None, None),
-        ("tomcat:9.0.85", None, None),
-        ("jetty:12.0-jdk21", None, None),
-        ("tomcat:9.0.60-jdk11.0.14", "Java 11.0.14", "blind"),
-    ],
-)
-def test_401_old_jvms_are_told_by_their_tag(image: str, java: str | None, fault: str | None) -> None:
-    assert jvm.old_jvm(image) == ((java, fault) if java else None)
-
-
-@pytest.mark.parametrize(
-    ("image", "rules", "to", "said"),
-    [
-        (
-            "openjdk:16",
-            V2_LINEAR,
-            "runtime",
-            "takes weight 100 for no shares set and sees every CPU of the host; now it counts 1 CPU from weight 39.",
-        ),
-        ("openjdk:16", V2_LINEAR, "v2", None),
-        ("openjdk:13", V1, "v2", "knows no cgroup v2: it then sees every CPU and all memory of the host"),
-        ("openjdk:13", V2_LINEAR, "runtime", None),
-        ("openjdk:17.0.9", V2_LINEAR, "runtime", None),
-    ],
-)
-def test_401_what_an_old_jvm_makes_of_the_move(image: str, rules: str, to: str, said: str | None) -> None:
-    objects = cluster(node(), pod("p", container("c", "1", image=image)))
-    found = of_rule(audited(objects, rules, to), "CGA401")
-    assert list(found) == (["default/p"] if said else [])
-    assert [said in each.seen for each in found.values() if said] == ([True] if said else [])
-
-
-@pytest.mark.parametrize(
-    ("path", "seen"),
-    [
-        ("/sys/fs/cgroup", True),
-        ("/sys/fs/cgroup/", True),
-        ("/sys/fs/cgroup/cpu", True),
-        ("/sys", True),
-        ("/", True),
-        ("/sys/fs/cgroup-other", False),
-        ("/var/lib", False),
-    ],
-)
-def test_401_only_the_container_that_mounts_the_cgroups_is_named(path: str, seen: bool) -> None:
-    agent = pod(
-        "a",
-        container("agent", "100m", volumeMounts=[{"name": "host"}]),
-        container("other", "100m"),
-        volumes=[{"name": "host", "hostPath": {"path": path}}],
-    )
-    found = of_rule(audited(cluster(node(), agent), V2_LINEAR, "runtime"), "CGA401")
-    assert list(found) == (["default/a"] if seen else [])
-    begins = "Container agent of default/a mounts the host's cgroup tree"
-    assert [each.seen[: len(begins)] for each in found.values()] == ([begins] if seen else [])
-    assert of_rule(audited(cluster(node(), agent), V2_LINEAR, "kubelet=1.34"), "CGA401") == {}
-
-
-@pytest.mark.parametrize(
-    ("version", "value", "cpus"),
-    [
-        ("v1", 2, 1),
-        ("v1", 1022, 1),
-        ("v1", 1024, None),
-        ("v1", 1025, 2),
-        ("v1", 2048, 2),
-        ("v2", 1, 1),
-        ("v2", 39, 1),
-        ("v2", 47, 1),
-        ("v2", 58, 1),
-        ("v2", 59, 2),
-        ("v2", 79, 2),
-        ("v2", 100, None),
-        ("v2", 174, 4),
-        ("v2", 10000, 256),
-    ],
-)
-def test_401_cpus_an_old_jvm_counts(version: CgroupVersion, value: int, cpus: int | None) -> None:
-    assert jvm.cpus(version, value) == cpus
-
-
-@pytest.mark.parametrize(
-    ("request_", "limit", "rules", "to", "said"),
-    [
-        # Both numbers are the default, and read as not set.
-        ("1", None, V1, "v2+runtime", None),
-        # The linear inverse is right for a linear runtime: nothing changes,
-        ("2", None, V1, "v2", None),
-        ("500m", None, V1, "v2", None),
-        # or the count becomes the right one.
-        (
-            "1",
-            None,
-            V1,
-            "v2",
-            (
-                "low",
-                "counts 1 CPU from weight 39; now it takes 1024 shares for no shares set and sees every CPU of the host.",
-            ),
-        ),
-        # 47 stands for 1.2 CPUs: v1 rounds up, v2 to the nearest.
-        ("1200m", None, V1, "v2", ("medium", "counts 1 CPU from weight 47; now it counts 2 CPUs from 1228 shares.")),
-        (
-            "2",
-            None,
-            V1,
-            "v2+runtime",
-            ("medium", "counts 4 CPUs from weight 174; now it counts 2 CPUs from 2048 shares."),
-        ),
-        (
-            "2",
-            None,
-            V2_LINEAR,
-            "runtime",
-            ("medium", "counts 4 CPUs from weight 174; now it counts 2 CPUs from weight 79."),
-        ),
-        # Never more than the node has.
-        (
-            "3",
-            None,
-            V2_LINEAR,
-            "runtime",
-            ("medium", "counts 4 CPUs from weight 240; now it counts 3 CPUs from weight 118."),
-        ),
-        ("4", None, V2_LINEAR, "runtime", None),
-        # With a limit it counts from the quota.
-        ("1", "2", V2_LINEAR, "runtime", None),
-    ],
-)
-def test_401_fires_where_the_count_changes(
-    request_: str, limit: str | None, rules: str, to: str, said: tuple[str, str] | None
-) -> None:
-    objects = cluster(node(), pod("p", container("c", request_, limit, image="openjdk:17.0.4")))
-    found = [(each.severity, each.seen) for each in of_rule(audited(objects, rules, to), "CGA401").values()]
-    start = "Container c of default/p runs openjdk:17.0.4 (Java 17.0.4): after the move it "
-    assert found == ([(said[0], start + said[1])] if said else [])
-
-
-def test_401_and_203_name_the_same_jdk_releases() -> None:
-    objects = cluster(node(), pod("p", container("c", "1", image="openjdk:17.0.4")))
-    result = audited(objects, V2_LINEAR, "runtime")
-    assert jvm.FIXED_IN == "11.0.17, 17.0.5, 18.0.2 or 19"
-    assert [each.remedy for each in of_rule(result, "CGA401").values()] == [
-        "Move to JDK 11.0.17, 17.0.5, 18.0.2 or 19, or set -XX:ActiveProcessorCount."
-    ]
-    assert [each.remedy for each in of_rule(result, "CGA203").values()] == [
-        "Nothing for the CPU share. Check what reads the number: JVMs before 11.0.17, 17.0.5, 18.0.2 or 19 count CPUs from it "
-        "(weight 100 reads as no shares set; set -XX:ActiveProcessorCount), and dashboards on container_spec_cpu_shares."
-    ]
-
-
-def test_401_a_jvm_that_knows_no_v2_is_at_home_on_v1(tmp_path: Path) -> None:
-    back = tmp_path / "v1.yaml"
-    back.write_text("- {cgroup: v1}\n")
-    objects = cluster(node(), pod("p", container("c", "1", image="openjdk:13")))
-    assert of_rule(audited(objects, V2_LINEAR, str(back)), "CGA401") == {}
-
-
-def test_401_cadvisor() -> None:
-    exporter = pod("b", container("cadvisor", "100m", image="gcr.io/cadvisor/cadvisor:v0.49.1"))
-    (finding,) = of_rule(audited(cluster(node(), exporter), V2_LINEAR, "runtime"), "CGA401").values()
-    assert "container_spec_cpu_shares" in finding.seen
 
 
 def worker_b(objects: Cluster, **changes: object) -> Cluster:
@@ -564,27 +344,6 @@ def test_a_pod_in_resize_is_not_measured() -> None:
     assert {each.pod for each in verify(msgspec.structs.replace(objects, pods=pods), ()).differences} == {"p4"}
 
 
-def test_a_pod_of_the_same_name_in_resize_hides_no_difference() -> None:
-    objects = half_restarted()
-    twin = other(next(p for p in objects.pods if p.name == "p3"), namespace="other", resizing=True, containers=())
-    moved = msgspec.structs.replace(twin, uid="twin")
-    result = verify(msgspec.structs.replace(objects, pods=(*objects.pods, moved)), ())
-    assert {"p3", "p4"} <= {each.pod for each in result.differences}
-
-
-def test_verify_names_what_it_could_not_compare() -> None:
-    objects = half_restarted()
-    assert objects.kubelets is not None
-    problem = "shows shares from the spec (kubelet_metrics_provider cri): they prove nothing"
-    answers = msgspec.structs.replace(objects.kubelets["n1"], stats_from_spec=True, problems=(problem,))
-    result = verify(msgspec.structs.replace(objects, kubelets={"n1": answers}), ())
-    assert (result.nodes, result.compared, result.not_compared) == ((), 0, {"n1": (problem,)})
-    assert report.as_text(result) == (
-        "Nothing could be compared.\nNot compared: n1: shows shares from the spec (kubelet_metrics_provider cri):\n"
-        "  they prove nothing.\n"
-    )
-
-
 @pytest.mark.parametrize(
     ("path", "root"), [("/kubepods/x", {"/system": 20}), ("/kubepods.slice", {"/system.slice": 20})]
 )
@@ -683,17 +442,6 @@ def test_shares_that_no_cgroup_has_prove_no_version(shown: int, version: str | N
     assert measured.cgroup_version(answers) == version
 
 
-@pytest.mark.parametrize(("gone", "few"), [(4, {}), (5, {"n1": (3, 8)})])
-def test_half_of_the_containers_is_not_few(gone: int, few: dict[str, tuple[int, int]]) -> None:
-    objects = half_restarted()
-    answers = (objects.kubelets or {})["n1"]
-    left = dict(
-        sorted(answers.shares.items(), key=lambda each: "cri-containerd" in each[0])[: len(answers.shares) - gone]
-    )
-    partly = with_answers(objects, {"n1": msgspec.structs.replace(answers, shares=left)})
-    assert verify(partly, ()).few_containers == few
-
-
 @pytest.mark.parametrize(
     ("version", "shown_", "value"), [("v2", linear_inverse(39), 39), ("v1", 2048, 2048), ("v2", 1000, None)]
 )
@@ -703,3 +451,47 @@ def test_a_system_slice_that_is_shown_is_measured(version: CgroupVersion, shown_
     assert state.system_slice == value
     if value:
         assert state.basis_of("system_slice").confidence == "certain"
+
+
+def of(name: str) -> str:
+    return f"containerd://{name}"
+
+
+@pytest.mark.parametrize(
+    ("warned", "ready", "confidence", "saw"),
+    [
+        ("2026-11-02T00:00:00Z", None, "likely", "2026-11-02T00:00:00Z"),
+        ("2026-11-02T00:00:00Z", "2026-11-02T00:10:00Z", "likely", "2026-11-02T00:00:00Z"),
+        (
+            "2026-11-02T00:00:00Z",
+            "2026-11-02T00:10:01Z",
+            "hint",
+            "2026-11-02T00:00:00Z, before the node last became Ready",
+        ),
+        ("", None, "hint", "an unknown time, before the node last became Ready"),
+    ],
+)
+def test_what_a_warning_saw(warned: str, ready: str | None, confidence: str, saw: str) -> None:
+    one = replace(cluster(node()).nodes[0], ready_since=ready)
+    found = warning.evidence(one, warned)
+    assert (found.confidence, found.saw) == (confidence, f"the kubelet warned of cgroup v1 at {saw}")
+
+
+def test_a_runtime_class_with_an_empty_handler_stands_for_the_default() -> None:
+    def of(name: str) -> dict[str, Any]:
+        return {"kind": "RuntimeClass", "metadata": {"name": name}, "handler": "" if name == "empty" else "crun"}
+
+    found = cluster(node(), of("empty"), of("full"))
+    assert [handler(name, found) for name in (None, "empty", "full", "unread")] == [
+        "default",
+        "default",
+        "crun",
+        "unread",
+    ]
+
+
+def test_every_contradiction_stays() -> None:
+    objects = half_restarted()
+    rules = "- {cgroup: v1, driver: cgroupfs, runtimes: {default: runc 1.3.6}}"
+    (comparison,) = compared(objects, rules, "v2")
+    assert [each.partition(":")[0] for each in comparison.state.contradictions] == ["cgroup", "driver"]

@@ -1,5 +1,7 @@
 """Rows of numbers say what the audit's own records of the same pods say, and text with blanks is the text without."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import Audit, PodAudit
 from kubectl_cgaudit.judge.figures import Figures, Form, of_audit
 from kubectl_cgaudit.judge.source import Pods, figures
+from kubectl_cgaudit.report import ranges
 from kubectl_cgaudit.report.blanks import BLANK, Kept, filled, with_blanks
 from kubectl_cgaudit.report.data import json_pieces
 from kubectl_cgaudit.report.pieces import whole
@@ -89,3 +92,27 @@ def test_a_saved_pod_may_have_containers_with_other_cases_than_its_own() -> None
     found = of_audit(odd)
     assert [len(each) for each in found.form.whens] == [len(record.cases), 1]
     assert len(found.values) == 4 * (len(record.cases) + 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "least_and_greatest"),
+    [
+        ([1], (1, 1)),
+        ([None], (None, None)),
+        ([3, 1, 2], (1, 3)),
+        ([3, None], (None, None)),
+        ([None, None], (None, None)),
+        ([0.0, -1.5], (-1.5, 0.0)),
+        ([], (None, None)),
+    ],
+)
+def test_least_and_greatest(values: list[float | None], least_and_greatest: tuple[float | None, float | None]) -> None:
+    assert ranges.ends(values) == least_and_greatest
+
+
+def test_shares_and_weights_are_no_range() -> None:
+    name: Any = None
+    mixed = (name, (("v1", 1024, 5), ("v2", 39, 5), ("v2", 100, 7), ("v2", 39, 6)))
+    assert ranges.held(mixed, after=False) == ((None, None), (5, 7))
+    assert ranges.held(mixed, after=True) == ((39, 39), (5, 6))
+    assert (ranges.versions(mixed, after=False), ranges.versions(mixed, after=True)) == ("v1;v2", "v2")

@@ -13,7 +13,7 @@ from kubectl_cgaudit.collect import files
 from kubectl_cgaudit.collect.model import Cluster, Owner
 from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.errors import InputError
-from tests.support import container, node, pod
+from tests.support import container, node, pod, read_text, refused_text
 
 N, P = node(), pod("p", container("c", "250m"))
 
@@ -185,3 +185,78 @@ def test_a_workload_is_the_top_owner(
     path.write_text(listed(N, pod("p", container("c"), owner=owner, labels=labels), *tables))
     found = read(path)
     assert workload(found.pods[0], found) == expected
+
+
+def test_leading_space_does_not_make_yaml_of_json(tmp_path: Path) -> None:
+    found = read_text(tmp_path, " \n\t" + json.dumps({"kind": "List", "items": [N, P]}))
+    assert ([each.name for each in found.nodes], [each.name for each in found.pods]) == (["n1"], ["p"])
+
+
+def test_items_without_a_kind_are_of_the_kind_of_their_list(tmp_path: Path) -> None:
+    bare = {key: value for key, value in N.items() if key != "kind"}
+    for text in (
+        json.dumps({"kind": "NodeList", "items": [bare, N | {"kind": "Node"}]}),
+        "kind: NodeList\nitems:\n- " + json.dumps(bare),
+        "---\n---\nkind: NodeList\nitems:\n- " + json.dumps(bare) + "\n---\n",
+    ):
+        assert [each.name for each in read_text(tmp_path, text).nodes] == ["n1"]
+
+
+@pytest.mark.parametrize("item", ["{}", "1", '"a"', "[]", '{"kind": 1}', '{"kind": null}'])
+def test_items_of_no_kind_are_counted_and_left_aside(item: str, tmp_path: Path) -> None:
+    for text in (
+        f'{{"kind": "List", "items": [{json.dumps(N)}, {item}]}}',
+        f"kind: List\nitems:\n- {json.dumps(N)}\n- {item}\n",
+    ):
+        assert read_text(tmp_path, text).reading.ignored == {"(no kind)": 1}
+
+
+@pytest.mark.parametrize("text", ["- 1\n", "kind: 1\n", "a: b\n", "kind: [Pod]\n"])
+def test_yaml_without_a_kind_is_refused(text: str, tmp_path: Path) -> None:
+    assert "holds no Kubernetes object (there is no kind in it)" in refused_text(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0000-00-00",
+        "9999-99-99",
+        "2026-13-45",
+        "2025-02-30",
+        "2024-12-31T24:00:00Z",
+        "0x_",
+        "0b_",
+        "2001-12-14 21:59:43.10 -5",
+    ],
+)
+def test_texts_that_kubectl_prints_plain_are_texts(text: str, tmp_path: Path) -> None:
+    """YAML 1.1 makes dates and numbers of them, or fails; kubectl's YAML is 1.2."""
+    said = f"kind: Pod\nmetadata: {{name: p}}\nspec: {{containers: [{{name: {text}, env: [{{name: A, value: {text}}}]}}]}}\n"
+    found = read_text(tmp_path, f"{yaml.safe_dump(N)}---\n{said}")
+    assert [each.name for each in found.pods[0].containers] == [text]
+
+
+def test_objects_that_only_have_the_name_of_a_kind_are_left_out(tmp_path: Path) -> None:
+    foreign = [
+        {"kind": "Node", "apiVersion": "longhorn.io/v1beta2", "metadata": {"name": "n1"}},
+        {"kind": "Job", "apiVersion": "batch.volcano.sh/v1alpha1", "metadata": {"name": "j", "namespace": "default"}},
+    ]
+    mine = [N | {"apiVersion": "v1"}, P, {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": "j"}}]
+    path = tmp_path / "c.json"
+    for text in (
+        json.dumps({"kind": "List", "items": [*foreign, *mine]}),
+        "\n".join(map(json.dumps, [*foreign, *mine])),
+    ):
+        path.write_text(text)
+        read = files.read((str(path),), lambda _namespace, _labels: True, "")
+        assert [each.allocatable_milli for each in read.nodes] == [4000]
+        assert dict(read.reading.ignored) == {"Node.longhorn.io": 1, "Job.batch.volcano.sh": 1}
+        assert read.reading.duplicates == 0
+
+
+def test_yaml_may_be_nested_100_deep_and_no_deeper(tmp_path: Path) -> None:
+    def nested(lists: int) -> str:
+        return "kind: Other\na: " + "[" * lists + "]" * lists
+
+    assert read_text(tmp_path, f"{nested(99)}\n---\n" + json.dumps(N)).reading.ignored == {"Other": 1}
+    assert "is nested too deeply to be what kubectl prints" in refused_text(tmp_path, nested(100))

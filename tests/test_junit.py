@@ -1,6 +1,8 @@
 """`-o junit` against Jenkins' schema: what is open or was not read never passes."""
 
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
 from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
@@ -8,8 +10,8 @@ from lxml import etree
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cli.main import run
-from kubectl_cgaudit.judge.audit import Audit
-from kubectl_cgaudit.report import junit
+from kubectl_cgaudit.judge.audit import Audit, ExceptedFinding, Finding, Subject
+from kubectl_cgaudit.report import junit, prometheus
 from tests.hostile import HOSTILE, hand_made
 from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
 from tests.test_table import BLIND, RECORDED
@@ -123,3 +125,76 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: py
     text = capsys.readouterr().out
     assert text == junit.render(replace(RECORDED, generated_at="2023-11-14T22:13:20Z"))
     assert text.count('timestamp="2023-11-14T22:13:20Z"') == 14
+
+
+OURS = hand_made("web")
+
+
+(FOUND,) = OURS.findings
+
+
+def other(**fields: Any) -> Finding:
+    return replace(FOUND, **fields)
+
+
+def elements(audit: Any) -> dict[tuple[str, str], ElementTree.Element]:
+    root = ElementTree.fromstring(junit.render(audit))
+    return {(each.get("classname", ""), each.get("name", "")): each for each in root.iter("testcase")}
+
+
+def test_all_that_a_rule_says_of_one_workload_is_in_its_test_case() -> None:
+    low, high = other(severity="low", seen="First."), other(severity="high", seen="Second.", when="if cgroup v1")
+    case = elements(replace(OURS, findings=(low, high)))["CGA201.web", "web web"]
+    (failure,) = case
+    assert (failure.tag, failure.get("type"), failure.get("message")) == ("failure", "high", "if cgroup v1: Second.")
+    assert failure.text is not None
+    assert ["First." in failure.text, "Second." in failure.text] == [True, True]
+    apart = replace(
+        OURS,
+        findings=(),
+        known=(low,),
+        excepted=(ExceptedFinding(high, "agreed", None, "p.yaml exception 1"),),
+    )
+    (said,) = elements(apart)["CGA201.web", "web web"]
+    assert said.tag == "system-out"
+    assert said.text is not None
+    assert "known from the baseline: low CGA201: First." in said.text
+    assert "excepted (p.yaml exception 1: agreed): high CGA201: if cgroup v1: Second." in said.text
+
+
+def test_what_is_open_is_no_pass_under_a_rule_of_another_kind() -> None:
+    """A rule about workloads that speaks of a node of which nothing is known, and the other way round."""
+    low = other(severity="low", subject=Subject("node", "n1"))
+    blind = replace(OURS, nodes=tuple(replace(each, name="n1", confidence="unknown") for each in OURS.nodes))
+    about_node = elements(replace(blind, findings=(low,)))["CGA201.node", "n1"]
+    assert [each.tag for each in about_node] == ["error"]
+    stranger = replace(low, subject=Subject("node", "n2"))
+    assert [each.tag for each in elements(replace(blind, findings=(stranger,)))["CGA201.node", "n2"]] == ["system-out"]
+    workload = OURS.workloads[0]
+    open_ = replace(OURS, workloads=(replace(workload, effects=("unknown",)),))
+    subject = Subject("workload", workload.name, workload.namespace, workload.kind)
+    about_workload = elements(replace(open_, findings=(other(rule="CGA101", severity="low", subject=subject),)))
+    key = ("CGA101.web", f"{workload.kind} {workload.name}")
+    assert [each.tag for each in about_workload[key]] == ["error"]
+
+
+@pytest.mark.parametrize(("unpredicted", "tags"), [(0, []), (1, ["error"]), (2, ["error"])])
+def test_a_workload_of_which_a_pod_was_not_read_passes_nothing(unpredicted: int, tags: list[str]) -> None:
+    workload = replace(OURS.workloads[0], unpredicted_pods=unpredicted)
+    case = elements(replace(OURS, workloads=(workload,), findings=()))["CGA301.web", f"{workload.kind} {workload.name}"]
+    assert [each.tag for each in case] == tags
+
+
+def test_exceptions_that_match_nothing_are_said() -> None:
+    about = Subject("audit", "exception 1")
+    unused = other(rule="CGA002", severity="low", subject=about)
+    found = elements(replace(OURS, findings=(unused,)))
+    assert [each.tag for each in found["CGA002.audit", "exception 1"]] == ["system-out"]
+    assert ("CGA002.audit", "exceptions") not in found
+
+
+def test_rules_of_others_are_one_beside_ours() -> None:
+    mixed = replace(RECORDED, findings=(*RECORDED.findings[:3], replace(RECORDED.findings[0], rule="X1")))
+    text = prometheus.render(mixed)
+    assert f'cgaudit_findings{{rule="other",severity="{mixed.findings[3].severity}",to="v2+runtime"}} 1\n' in text
+    assert "X1" not in text

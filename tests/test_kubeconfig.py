@@ -1,38 +1,23 @@
-import json
 import os
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
 from kubernetes.config import incluster_config
 
-from kubectl_cgaudit.collect import exec_plugin
-from kubectl_cgaudit.collect.credentials import configure, in_cluster
+from kubectl_cgaudit.collect.credentials import in_cluster
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import ClusterError
-from tests.vcr_support import kubeconfig, serve
+from tests.vcr_support import kubeconfig, refused, serve, token
 
 NEXT = "give --kubeconfig FILE, set KUBECONFIG, or audit saved objects with -f FILE"
+
+
 LOG_IN = "log in again, or correct the kubeconfig"
 
 
 pytestmark = pytest.mark.usefixtures("home")
-
-
-def refused(connection: Connection) -> str:
-    """The message with which a connection is refused before anything is sent."""
-    with pytest.raises(ClusterError) as caught:
-        Api(connection)
-    return str(caught.value)
-
-
-def token(path: str) -> str:
-    choice = choose(Connection(kubeconfig=path))
-    assert choice is not None
-    return str(configure(choice).auth_settings()["BearerToken"]["value"])
 
 
 def test_no_kubeconfig(home):
@@ -249,151 +234,6 @@ def test_oidc(tmp_path):
     assert token(kubeconfig(tmp_path / "c", user={"auth-provider": provider})) == "Bearer e30.e30.sig"
     path = kubeconfig(tmp_path / "d", user={"auth-provider": {"name": "oidc", "config": {"client-id": "a"}}})
     assert refused(Connection(kubeconfig=path)).startswith("the credentials of context mixed cannot be used: ")
-
-
-def plugin(tmp_path: Path, code: str, **more) -> str:
-    """A kubeconfig whose exec plugin runs Python code."""
-    script = tmp_path / "plugin.py"
-    script.write_text(f"import json, os, sys\n{code}\n")
-    api = "client.authentication.k8s.io/v1"
-    called = {"apiVersion": api, "command": sys.executable, "args": [str(script)], "interactiveMode": "Never"}
-    return kubeconfig(tmp_path / "c", user={"exec": called | more})
-
-
-def says(**status: str) -> str:
-    credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status}
-    return f"print({json.dumps(credential)!r})"
-
-
-def test_plugin(tmp_path):
-    env = [{"name": "WHO", "value": "me"}]
-    assert (
-        token(plugin(tmp_path, f"assert os.environ['WHO'] == 'me'\n{says(token='fresh')}", env=env)) == "Bearer fresh"
-    )
-
-
-def test_plugin_with_a_certificate(tmp_path):
-    choice = choose(Connection(kubeconfig=plugin(tmp_path, says(clientCertificateData="CERT", clientKeyData="KEY"))))
-    assert choice is not None
-    configuration = configure(choice)
-    assert Path(configuration.cert_file).read_text() == "CERT"
-    assert Path(configuration.key_file).read_text() == "KEY"
-
-
-def test_plugin_beside_the_kubeconfig(tmp_path):
-    script = tmp_path / "bin" / "login"
-    script.parent.mkdir()
-    script.write_text(f"#!{sys.executable}\n{says(token='near')}\n")
-    script.chmod(0o755)
-    called = {"apiVersion": "client.authentication.k8s.io/v1", "command": "bin/login"}
-    assert token(kubeconfig(tmp_path / "c", user={"exec": called})) == "Bearer near"
-
-
-@pytest.mark.parametrize(
-    ("code", "reason"),
-    [
-        ("sys.exit('please\\nlog in')", f"failed with exit code 1; what it said stands above; {LOG_IN}"),
-        ("os.kill(os.getpid(), 9)", f"ended by signal 9; what it said stands above; {LOG_IN}"),
-        ("print('hello')", f"printed no ExecCredential: JSON is malformed: invalid character (byte 0); {LOG_IN}"),
-        ("print('7')", f"printed no ExecCredential: Expected `object`, got `int`; {LOG_IN}"),
-        (
-            "print(json.dumps({'apiVersion': 'x', 'kind': 'ExecCredential', 'status': {'token': 5}}))",
-            f"printed no ExecCredential: Expected `str | null`, got `int` - at `$.status.token`; {LOG_IN}",
-        ),
-        (
-            "print(json.dumps({'apiVersion': 'client/v9', 'kind': 'ExecCredential', 'status': {'token': 'x'}}))",
-            "speaks client/v9, not client.authentication.k8s.io/v1; correct apiVersion in the kubeconfig, or update the "
-            "plugin",
-        ),
-    ],
-)
-def test_failing_plugin(tmp_path, code, reason):
-    assert refused(Connection(kubeconfig=plugin(tmp_path, code))) == (
-        f"the exec plugin {sys.executable} of context mixed {reason}"
-    )
-
-
-def test_what_a_plugin_says_is_heard_while_it_waits(tmp_path, capfd):
-    """A log-in by device code would wait for ever if its words were kept back."""
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
-    code = f"print('open https://log.in and type AB-CD', file=sys.stderr, flush=True)\nopen({str(gate)!r}).read()"
-    path = plugin(tmp_path, f"{code}\n{says(token='t')}")
-    with ThreadPoolExecutor(1) as pool:
-        got = pool.submit(token, path)
-        heard = ""
-        while "AB-CD" not in heard:
-            heard += capfd.readouterr().err
-            assert not got.done()
-        gate.write_text("go")
-        assert got.result() == "Bearer t"
-
-
-@pytest.mark.parametrize(("mode", "asked"), [("Never", False), ("IfAvailable", True), ("Always", True), (None, True)])
-def test_a_plugin_may_ask_where_there_is_a_terminal(tmp_path, monkeypatch, mode, asked):
-    monkeypatch.setattr(exec_plugin, "_is_terminal", lambda: True)
-    code = "assert json.loads(os.environ['KUBERNETES_EXEC_INFO'])['spec'] == {'interactive': %r}\n%s"
-    assert token(plugin(tmp_path, code % (asked, says(token="t")), interactiveMode=mode)) == "Bearer t"
-
-
-def test_a_plugin_that_must_ask_is_not_run_without_a_terminal(tmp_path, monkeypatch):
-    monkeypatch.setattr(exec_plugin, "_is_terminal", lambda: False)
-    assert refused(Connection(kubeconfig=plugin(tmp_path, "", interactiveMode="Always"))) == (
-        f"the exec plugin {sys.executable} of context mixed asks questions, and standard input is no terminal; run it in one, "
-        "or log in first"
-    )
-
-
-def test_a_plugin_is_told_of_the_cluster_where_it_wants_to_know(tmp_path):
-    code = "told = json.loads(os.environ['KUBERNETES_EXEC_INFO'])\nassert told == %r, told\n" + says(token="t")
-    api = "client.authentication.k8s.io/v1"
-    extensions = [{"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}, {"name": "other"}]
-    cluster = {"server": "https://api.example", "extensions": extensions}
-    told = {"server": "https://api.example", "config": {"audience": "x"}}
-    spec = {"interactive": False, "cluster": told}
-    script = tmp_path / "plugin.py"
-    script.write_text("import json, os\n" + code % {"apiVersion": api, "kind": "ExecCredential", "spec": spec})
-    called = {"apiVersion": api, "command": sys.executable, "args": [str(script)], "interactiveMode": "Never"}
-    called["provideClusterInfo"] = True
-    assert token(kubeconfig(tmp_path / "c", cluster=cluster, user={"exec": called})) == "Bearer t"
-
-
-@pytest.mark.parametrize(
-    ("fields", "why"),
-    [
-        ({"args": [5]}, "Expected `str`, got `int` - at `$.args[0]`"),
-        ({"env": [{"name": "A"}]}, "Object missing required field `value` - at `$.env[0]`"),
-        ({"interactiveMode": "Maybe"}, "Invalid enum value 'Maybe' - at `$.interactiveMode`"),
-    ],
-)
-def test_a_plugin_that_cannot_be_run_as_it_is_written(tmp_path, fields, why):
-    assert refused(Connection(kubeconfig=plugin(tmp_path, "", **fields))) == (
-        f"the exec plugin of context mixed cannot be run: {why}; correct the kubeconfig"
-    )
-
-
-def test_a_plugin_that_may_not_be_run(tmp_path):
-    (tmp_path / "login").write_text("")
-    assert refused(Connection(kubeconfig=plugin(tmp_path, "", command=str(tmp_path / "login")))) == (
-        f"the exec plugin {tmp_path / 'login'} of context mixed cannot be run: Permission denied; correct the kubeconfig"
-    )
-
-
-def test_plugin_without_credentials(tmp_path):
-    assert refused(Connection(kubeconfig=plugin(tmp_path, says()))) == (
-        f"the exec plugin {sys.executable} of context mixed gave neither token nor certificate; {LOG_IN}"
-    )
-
-
-@pytest.mark.parametrize(
-    ("hint", "step"),
-    [({}, "install it, then try again"), ({"installHint": "get it\n  from us"}, "get it from us")],
-)
-def test_missing_plugin(tmp_path, hint, step):
-    path = plugin(tmp_path, "", command="no-such-login", **hint)
-    assert refused(Connection(kubeconfig=path)) == (
-        f"the exec plugin no-such-login of context mixed is not installed; {step}"
-    )
 
 
 def test_unusable_proxy(tmp_path):

@@ -12,28 +12,32 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_cgaudit.collect import door, kubelet, metrics
+from kubectl_cgaudit.collect import kubelet, metrics
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import ClusterError, InputError
-from tests.kubelet_support import CONFIG, ENDINGS, NODES, PODS, golden, golden_pods, row
+from tests.kubelet_support import (
+    ALL,
+    CONFIG,
+    ENDINGS,
+    NODES,
+    PODS,
+    SMALL,
+    Reply,
+    cluster,
+    golden,
+    golden_pods,
+    good,
+    healthy,
+    no_answers,
+    row,
+)
 from tests.support import GOLDEN
 from tests.vcr_support import RECORDED, a_status, kubeconfig, replay, serve
 
-
-@pytest.fixture(autouse=True)
-def _hermetic(monkeypatch, tmp_path):
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-
-
-# Saved answers
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def recorded_answers(node: str, *problems: str) -> KubeletAnswers:
@@ -44,12 +48,6 @@ def recorded_answers(node: str, *problems: str) -> KubeletAnswers:
         shares=metrics.shares(golden(node, "/metrics/cadvisor")),
         config=metrics.config(golden(node, "/configz")),
         problems=problems,
-    )
-
-
-def no_answers(node: str, *problems: str) -> KubeletAnswers:
-    return KubeletAnswers(
-        node=node, cgroup_version=None, stats_from_spec=None, shares={}, config=None, problems=problems
     )
 
 
@@ -141,9 +139,6 @@ def test_another_nodes_saved_answers(tmp_path):
     assert len(unknown.shares) == 41
 
 
-# Asking
-
-
 def test_recorded_kubelets_through_the_proxy(tmp_path, monkeypatch):
     # While one thread makes a connection, vcrpy takes its patches away from all of them.
     monkeypatch.setattr(kubelet, "_AT_ONCE", 1)
@@ -162,40 +157,6 @@ def test_recorded_kubelets_through_the_proxy(tmp_path, monkeypatch):
     assert lines == ["kubelets 1 of 3", "kubelets 2 of 3", "kubelets 3 of 3"]
 
 
-Reply = tuple[int, bytes, dict[str, str]]
-SMALL = {
-    "/configz": CONFIG,
-    "/metrics": b"kubelet_cgroup_version 2\n",
-    "/metrics/cadvisor": row("/a", "34", namespace="shop", pod="a").encode(),
-}
-
-
-def healthy(endpoint: str) -> Reply:
-    return 200, SMALL[endpoint], {}
-
-
-def cluster(**nodes: Callable[[str], Reply]) -> Callable[[str], Reply]:
-    """An API server whose node proxies answer by functions of the endpoint; the others are healthy."""
-
-    def answer(path: str) -> Reply:
-        node, _, endpoint = path.removeprefix("/api/v1/nodes/").partition("/proxy")
-        return nodes.get(node, healthy)(endpoint)
-
-    return answer
-
-
-def good(node: str, *problems: str, **changed) -> KubeletAnswers:
-    fields = {
-        "cgroup_version": "v2",
-        # Without /metrics it is not known where the shares come from.
-        "stats_from_spec": None if changed.get("cgroup_version", "v2") is None else False,
-        "shares": {"/a": 34},
-        "config": metrics.config(CONFIG),
-        **changed,
-    }
-    return KubeletAnswers(node=node, problems=problems, **fields)
-
-
 def through_proxy(tmp_path: Path, url: str, nodes=("n1", "n2", "n3"), seconds: float = 5.0):
     connection = Connection(kubeconfig=kubeconfig(tmp_path / "config", server=url))
     with Api(connection) as api:
@@ -204,9 +165,6 @@ def through_proxy(tmp_path: Path, url: str, nodes=("n1", "n2", "n3"), seconds: f
 
 def only(endpoint: str, reply: Reply) -> Callable[[str], Reply]:
     return lambda asked: reply if asked == endpoint else healthy(asked)
-
-
-ALL = "/configz, /metrics, /metrics/cadvisor"
 
 
 @pytest.mark.parametrize(
@@ -449,6 +407,8 @@ def hangs_up(connection: socket.socket, over: threading.Event) -> None:
 
 
 OK = b"HTTP/1.1 200 OK\r\n"
+
+
 ENDLESS = [
     says_nothing,
     drips(OK + b"Content-Length: 999999\r\n\r\n", b"a"),
@@ -544,143 +504,3 @@ def test_error_of_the_program_is_not_hidden(tmp_path, monkeypatch):
     monkeypatch.setattr(kubelet, "_ask", broken)
     with serve(cluster()) as server, pytest.raises(LookupError, match="a bug"):
         through_proxy(tmp_path, server.url)
-
-
-# At the kubelets' own ports
-
-
-def direct_cluster(path: str) -> Reply:
-    return healthy(path)
-
-
-def directly(api: Api, addresses, **more):
-    return kubelet.from_kubelets(api, addresses, PODS, silent, seconds=5.0, **more)
-
-
-def port_of(server) -> int:
-    return int(server.host.rpartition(":")[2])
-
-
-def test_direct(tmp_path, monkeypatch):
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
-    with serve(direct_cluster, tls=tmp_path) as server:
-        cluster = {
-            "certificate-authority": "ca.crt",
-            "tls-server-name": "api.example",
-            "proxy-url": "http://127.0.0.1:9",
-        }
-        path = kubeconfig(
-            tmp_path / "c", server="https://api.example", cluster=cluster, user={"token": "mine", "as": "bot"}
-        )
-        with Api(Connection(kubeconfig=path)) as api:
-            answers = directly(api, {"n1": ("127.0.0.1", port_of(server)), "n2": ("127.0.0.1", port_of(server))})
-        assert sorted(request.path for request in server.requests) == sorted([*ENDINGS] * 2)
-        headers = server.requests[0].headers
-    assert answers == {"n1": good("n1"), "n2": good("n2")}
-    assert headers["Authorization"] == "Bearer mine"
-    assert headers["Impersonate-User"] is None
-
-
-def test_direct_without_trust_sends_no_token(tmp_path):
-    with serve(direct_cluster, tls=tmp_path) as server:
-        path = kubeconfig(tmp_path / "c", server="https://api.example")
-        with Api(Connection(kubeconfig=path)) as api:
-            addresses = {"n1": ("127.0.0.1", port_of(server))}
-            answers = directly(api, addresses)
-            assert server.requests == []
-            trusting = directly(api, addresses, insecure=True)
-            assert len(server.requests) == 3
-    assert answers["n1"] == no_answers(
-        "n1",
-        f"{ALL} could not be read (its TLS certificate is not trusted: unable to get local issuer certificate): "
-        "give --kubelet-insecure-tls to ask it all the same",
-    )
-    assert trusting["n1"] == good("n1")
-
-
-def test_direct_with_an_unverified_kubeconfig(tmp_path):
-    with serve(direct_cluster, tls=tmp_path) as server:
-        path = kubeconfig(tmp_path / "c", server="https://api.example", cluster={"insecure-skip-tls-verify": True})
-        with Api(Connection(kubeconfig=path)) as api:
-            assert directly(api, {"n1": ("127.0.0.1", port_of(server))})["n1"] == good("n1")
-
-
-def test_direct_name_that_does_not_match(tmp_path):
-    with serve(direct_cluster, tls=tmp_path) as server:
-        path = kubeconfig(tmp_path / "c", server="https://api.example", cluster={"certificate-authority": "ca.crt"})
-        with Api(Connection(kubeconfig=path)) as api:
-            answers = directly(api, {"n1": ("localhost", port_of(server))})
-        assert server.requests == []
-    assert "Hostname mismatch, certificate is not valid for 'localhost'" in answers["n1"].problems[0]
-    assert answers["n1"].problems[0].endswith("give --kubelet-insecure-tls to ask it all the same")
-
-
-def test_direct_with_a_client_certificate(tmp_path):
-    with serve(direct_cluster, tls=tmp_path) as server:
-        user = {"client-certificate": str(tmp_path / "server.pem"), "client-key": str(tmp_path / "server.pem")}
-        cluster = {"certificate-authority": "ca.crt"}
-        path = kubeconfig(tmp_path / "c", server="https://api.example", cluster=cluster, user=user)
-        with Api(Connection(kubeconfig=path)) as api:
-            assert directly(api, {"n1": ("127.0.0.1", port_of(server))})["n1"] == good("n1")
-            assert server.requests[0].headers["Authorization"] is None
-            (tmp_path / "server.pem").write_text("gone")
-            with pytest.raises(ClusterError, match=r"^the certificates of the kubeconfig cannot be used: "):
-                directly(api, {})
-
-
-@pytest.mark.parametrize(
-    ("code", "problems"),
-    [
-        (
-            403,
-            (
-                "/configz may not be read (403): grant get on nodes/configz (before 1.33 nodes/proxy)",
-                "/metrics, /metrics/cadvisor may not be read (403): grant get on nodes/metrics",
-            ),
-        ),
-        (
-            401,
-            (f"{ALL} may not be read (401): the kubelet does not accept the token or certificate it is asked with",),
-        ),
-        (404, (f"{ALL} could not be read (404: no)",)),
-    ],
-)
-def test_direct_refusals(tmp_path, code, problems):
-    with serve(lambda path: a_status(code, "no"), tls=tmp_path) as server:
-        path = kubeconfig(tmp_path / "c", server="https://api.example", cluster={"certificate-authority": "ca.crt"})
-        with Api(Connection(kubeconfig=path)) as api:
-            answers = directly(api, {"n1": ("127.0.0.1", port_of(server))})
-    assert answers["n1"] == no_answers("n1", *problems)
-
-
-def test_direct_connection_failures(tmp_path, monkeypatch):
-    monkeypatch.setattr(door, "CONNECT_SECONDS", 0.2)
-    with (
-        socket.socket() as unused,
-        socket.create_server(("127.0.0.1", 0)) as mute,
-        serve(direct_cluster, tls=tmp_path) as server,
-        serve(direct_cluster) as plain,
-    ):
-        unused.bind(("127.0.0.1", 0))
-        path = kubeconfig(tmp_path / "c", server="https://api.example", cluster={"certificate-authority": "ca.crt"})
-        with Api(Connection(kubeconfig=path)) as api:
-            addresses = {
-                "refused": ("127.0.0.1", unused.getsockname()[1]),
-                "mute": ("127.0.0.1", mute.getsockname()[1]),
-                "plain": ("127.0.0.1", port_of(plain)),
-                "v6": ("::1", port_of(server)),
-                "n1": ("127.0.0.1", port_of(server)),
-                "port": ("127.0.0.1", 0),
-                "path": ("127.0.0.1/x?", port_of(server)),
-                "login": ("me@127.0.0.1", port_of(server)),
-            }
-            answers = directly(api, addresses)
-    assert answers["n1"] == good("n1")
-    assert answers["refused"].problems == (f"{ALL} could not be read (connection refused)",)
-    assert answers["mute"].problems == (f"{ALL} could not be read (no connection within a few seconds)",)
-    assert answers["plain"].problems[0].startswith(f"{ALL} could not be read (TLS failed: ")
-    assert answers["v6"].problems[0].startswith(f"{ALL} could not be read (")
-    assert answers["port"].problems == (f"{ALL} cannot be asked for ('127.0.0.1:0' is no address)",)
-    assert answers["path"].problems[0].endswith(" is no address)")
-    assert answers["login"].problems[0].endswith(" is no address)")
-    assert len(server.requests) == 3

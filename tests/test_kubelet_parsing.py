@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kubectl_cgaudit.collect import metrics
+from kubectl_cgaudit.collect import kubelet, metrics
 from kubectl_cgaudit.collect.model import KubeletConfig
 from kubectl_cgaudit.errors import InputError
 from tests.kubelet_support import HOSTILE_METRICS, NODES, golden, golden_pods, row
@@ -377,3 +377,36 @@ def test_damaged_config(body, message):
 def test_hostile_config_is_refused_or_read(body):
     with suppress(InputError):
         metrics.config(body)
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("/kubepods.slice/x", None),
+        (
+            "/kubelet.slice/kubelet-kubepods.slice/x",
+            "/metrics/cadvisor could not be used: its pods are under '/kubelet.slice/kubelet-kubepods.slice/x': a kubelet with a "
+            "--cgroup-root of its own is not modelled",
+        ),
+    ],
+)
+def test_a_kubelet_with_a_root_of_its_own_is_said_to_be_left_out(path: str, problem: str | None) -> None:
+    bodies = {
+        "/metrics": b'kubelet_cgroup_version 2\nkubelet_node_name{node="n1"} 1\n',
+        "/metrics/cadvisor": f'container_spec_cpu_shares{{id="{path}"}} 1026\n'.encode(),
+        "/configz": b'{"kubeletconfig": {}}',
+    }
+    found = kubelet.understand("n1", bodies, {}, set())
+    assert (found.problems, bool(found.shares)) == ((problem,) if problem else (), problem is None)
+
+
+@pytest.mark.parametrize(("name", "kept"), [("n1", True), ("", False)])
+def test_a_kubelet_that_says_its_name_needs_no_pod_to_prove_it(name: str, kept: bool) -> None:
+    said = f'kubelet_node_name{{node="{name}"}} 1\n' if name else ""
+    bodies = {
+        "/metrics": f"kubelet_cgroup_version 2\n{said}".encode(),
+        "/metrics/cadvisor": b'container_spec_cpu_shares{id="/kubepods.slice/x",namespace="z",pod="z"} 1026\n',
+        "/configz": b'{"kubeletconfig": {}}',
+    }
+    found = kubelet.understand("n1", bodies, {}, {("default", "p")})
+    assert (found.cgroup_version == "v2") is kept

@@ -1,15 +1,12 @@
 """The progress line: only for work over two seconds, only on a terminal, and gone at the end."""
 
 import io
+import sys
 
 import pytest
 
 from kubectl_cgaudit.cli import progress
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+from tests.support import Terminal
 
 
 @pytest.fixture
@@ -60,3 +57,37 @@ def test_silent_where_nobody_watches(clock: list[float], monkeypatch: pytest.Mon
     line("pods", 500, 1000)
     line.close()
     assert screen.getvalue() == ""
+
+
+def shown(steps: list[tuple[float, str, int, int | None]], clock: list[float], monkeypatch: pytest.MonkeyPatch) -> str:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    line = progress.Progress()
+    for at, what, done, total in steps:
+        clock[0] = at
+        line(what, done, total)
+    return screen.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("steps", "last"),
+    [
+        # The pace of a list is its own: it began at 110, not at 100.
+        ([(100.0, "nodes", 1, None), (110.0, "pods", 0, 400), (114.0, "pods", 100, 400)], "pods 100 of 400, 12 s left"),
+        ([(110.0, "pods", 0, 400), (111.9, "pods", 100, 400)], "pods 100 of 400"),
+        ([(110.0, "pods", 0, 120), (111.0, "pods", 1, 120)], "pods 1 of 120"),
+        ([(110.0, "pods", 0, 25), (115.0, "pods", 1, 25)], "pods 1 of 25, 2 min left"),
+        ([(110.0, "pods", 0, 120), (117.0, "pods", 7, 126)], "pods 7 of 126, 119 s left"),
+        ([(110.0, "pods", 0, 120), (117.0, "pods", 0, 126)], "pods 0 of 126"),
+    ],
+)
+def test_how_long_the_rest_takes(
+    steps: list[tuple[float, str, int, int | None]], last: str, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shown(steps, clock, monkeypatch).rpartition("reading ")[2] == last
+
+
+def test_no_line_before_two_seconds_nor_twice_at_once(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown([(102.0, "pods", 1, None)], clock, monkeypatch) == ""
+    clock[0] = 100.0
+    assert shown([(103.0, "a", 1, None), (103.1, "a", 2, None)], clock, monkeypatch).count("reading") == 1

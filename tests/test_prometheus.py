@@ -98,3 +98,11 @@ def test_the_time_is_there_if_it_was_given(capsys: pytest.CaptureFixture[str], m
     assert 'cgaudit_last_run_timestamp_seconds{to="v2+runtime"} 1700000000\n' in capsys.readouterr().out
     assert "last_run" not in prometheus.render(RECORDED)
     assert "last_run" not in prometheus.render(replace(RECORDED, generated_at="yesterday"))
+
+
+@pytest.mark.parametrize(
+    ("target", "label"), [('a"b', 'a\\"b'), ("a\\b", "a\\\\b"), ("a\nb", "a\\\\x0ab"), ('\\"', '\\\\\\"')]
+)
+def test_no_label_ends_before_its_end(target: str, label: str) -> None:
+    text = prometheus.render(replace(RECORDED, scenario=replace(RECORDED.scenario, to=target)))
+    assert f'cgaudit_nodes_read{{to="{label}"}} 3\n' in text

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.errors import InputError
 from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Known
-from kubectl_cgaudit.judge.saved import load
+from kubectl_cgaudit.judge.saved import _problems, load
 from kubectl_cgaudit.report.data import render_json
 from kubectl_cgaudit.report.formats import FORMATS, render
 from kubectl_cgaudit.report.pieces import whole
@@ -29,6 +29,7 @@ from tests.support import (
     recorded_audit,
     recorded_blind,
 )
+from tests.test_baseline import AUDIT
 
 
 def _outputs(folder: Path) -> list[str]:
@@ -212,3 +213,33 @@ def test_numbers_that_no_node_has_are_an_error_and_no_traceback(change: Change, 
     change(written)
     with pytest.raises(InputError, match=f"^x is a damaged audit: {re.escape(problem)}"):
         load(json.dumps(written).encode(), "x")
+
+
+def test_a_damaged_audit_is_refused_where_any_of_its_numbers_is_of_a_pod_it_does_not_have() -> None:
+    audit = AUDIT
+    assert list(_problems(audit)) == []
+    place = next(n for n, each in enumerate(audit.workloads) if each.inside_pod and each.against_system and each.share)
+    workload = audit.workloads[place]
+    for name in ("share", "against_system", "against_system_best", "inside_pod"):
+        bad = replace(workload, **{name: replace(getattr(workload, name), pod="nobody")})
+        workloads = (*audit.workloads[:place], bad, *audit.workloads[place + 1 :])
+        assert list(_problems(replace(audit, workloads=workloads))) == [
+            f"{workload.title} speaks of a pod that it does not have"
+        ], name
+    first = workload.pods[0]
+    for pods in (
+        replace(first, containers=(replace(first.containers[0], cases=()), *first.containers[1:])),
+        replace(first, cases=()),
+    ):
+        bad = replace(workload, pods=(pods, *list(workload.pods)[1:]))
+        workloads = (*audit.workloads[:place], bad, *audit.workloads[place + 1 :])
+        assert list(_problems(replace(audit, workloads=workloads))) == [
+            f"pod {workload.namespace}/{first.name} has other cases than its node"
+        ]
+    one = audit.nodes[0]
+    case = one.cases[0]
+    other = replace(case, after=replace(case.after, runtimes={"x": "runc 1.3.6 (quadratic)"}))
+    damaged = replace(audit, nodes=(replace(one, cases=(other, case)), *audit.nodes[1:]))
+    assert f"node {one.name} has other handlers in one case than in another, or before than after" in list(
+        _problems(damaged)
+    )

@@ -301,3 +301,47 @@ def test_204_holds_from_its_threshold_on() -> None:
     assert change is not None
     assert list(of_rule(audited(objects, V2_LINEAR, "runtime", f"pod-move={-change.change}"), "CGA204"))
     assert of_rule(audited(objects, V2_LINEAR, "runtime", "pod-move=0.068"), "CGA204") == {}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "formula", "milli"),
+    [
+        (0.3, "linear", 2),
+        (1, "linear", 2),
+        (2, "linear", 29),
+        (10000, "linear", 256000),
+        (20000, "linear", 256000),
+        (0.3, "quadratic", 2),
+        (2, "quadratic", 3),
+        (10000, "quadratic", 255972),
+    ],
+)
+def test_the_request_for_a_weight_at_the_ends(wanted: float, formula: Any, milli: int) -> None:
+    assert request_for(wanted, formula) == milli
+
+
+def test_204_no_request_has_more_than_the_greatest_weight() -> None:
+    assert Balance(4000, (256000,), (0.5,), "linear", 0.05).raised() == 256000
+
+
+def test_204_of_two_losers_the_one_with_the_larger_part_is_told() -> None:
+    small = [container(f"s{n}", "20m") for n in range(6)]
+    finding = of_rule(
+        audited(
+            cluster(node(), pod("p", container("a", "230m"), container("b", "200m"), *small)), V2_LINEAR, "runtime"
+        ),
+        "CGA204",
+    )["default/p"]
+    assert ": a has " in finding.seen
+
+
+def test_the_worst_container_of_a_workload_is_told_whatever_its_place() -> None:
+    pods = [
+        pod(f"w-{n}", container("a", "1"), container("b", "2"), container("c", "500m"), owner=("StatefulSet", "w"))
+        for n in range(2)
+    ]
+    finding = of_rule(audited(cluster(node(), *pods), V1, "v2"), "CGA203")["default/w"]
+    assert finding.seen.startswith(
+        "Container b of default/w-1: cpu.shares 2048 now, cpu.weight 79 after: 2.00 -> 0.79 times"
+    )
+    assert finding.seen.endswith(" 3 more of this workload are found by this rule.")

@@ -1,9 +1,12 @@
 """CGA401: programs that read the numbers, and what they make of the move."""
 
+from pathlib import Path
+
 import pytest
 
+from kubectl_cgaudit.detect.state import CgroupVersion
 from kubectl_cgaudit.judge.rules import jvm
-from tests.support import V2_LINEAR, container, node, pod, the_finding
+from tests.support import V1, V2_LINEAR, audited, cluster, container, node, of_rule, pod, the_finding
 
 
 @pytest.mark.parametrize(
@@ -45,3 +48,189 @@ def test_401_weights_near_half_a_cpu(weight: int, cpus: int) -> None:
 def test_401_a_cadvisor_without_a_tag_is_one() -> None:
     exporter = pod("b", container("cadvisor", "100m", image="cadvisor"))
     assert "runs cAdvisor" in the_finding("CGA401", V2_LINEAR, "runtime", node(), exporter).seen
+
+
+@pytest.mark.parametrize(
+    ("image", "java", "fault"),
+    [
+        ("openjdk:8u292", "Java 8u292", "blind"),
+        ("openjdk:8", None, None),
+        ("openjdk:8u372", None, None),
+        ("eclipse-temurin:11.0.15_10", "Java 11.0.15", "blind"),
+        ("eclipse-temurin:11.0.16_8-jre", "Java 11.0.16", "misreads"),
+        ("eclipse-temurin:11.0.17", None, None),
+        ("docker.io/library/openjdk:17.0.4", "Java 17.0.4", "misreads"),
+        ("eclipse-temurin:17.0.4.1_1-jre", "Java 17.0.4", "misreads"),
+        ("eclipse-temurin:11.0.16.1_1-jdk", "Java 11.0.16", "misreads"),
+        ("a/b:1-jre-18.0.1.1", "Java 18.0.1", "misreads"),
+        ("openjdk:17", None, None),
+        ("openjdk:21", None, None),
+        ("amazoncorretto:15", "Java 15", "misreads"),
+        ("amazoncorretto:8", None, None),
+        ("registry:5000/openjdk", None, None),
+        ("nginx:11.0.1", None, None),
+        ("openjdk@sha256:abc", None, None),
+        ("openjdk:16@sha256:abc", "Java 16", "misreads"),
+        ("openjdk:13", "Java 13", "blind"),
+        ("tomcat:9.0.85-jdk17", None, None),
+        ("tomcat:9.0.85", None, None),
+        ("jetty:12.0-jdk21", None, None),
+        ("tomcat:9.0.60-jdk11.0.14", "Java 11.0.14", "blind"),
+    ],
+)
+def test_401_old_jvms_are_told_by_their_tag(image: str, java: str | None, fault: str | None) -> None:
+    assert jvm.old_jvm(image) == ((java, fault) if java else None)
+
+
+@pytest.mark.parametrize(
+    ("image", "rules", "to", "said"),
+    [
+        (
+            "openjdk:16",
+            V2_LINEAR,
+            "runtime",
+            "takes weight 100 for no shares set and sees every CPU of the host; now it counts 1 CPU from weight 39.",
+        ),
+        ("openjdk:16", V2_LINEAR, "v2", None),
+        ("openjdk:13", V1, "v2", "knows no cgroup v2: it then sees every CPU and all memory of the host"),
+        ("openjdk:13", V2_LINEAR, "runtime", None),
+        ("openjdk:17.0.9", V2_LINEAR, "runtime", None),
+    ],
+)
+def test_401_what_an_old_jvm_makes_of_the_move(image: str, rules: str, to: str, said: str | None) -> None:
+    objects = cluster(node(), pod("p", container("c", "1", image=image)))
+    found = of_rule(audited(objects, rules, to), "CGA401")
+    assert list(found) == (["default/p"] if said else [])
+    assert [said in each.seen for each in found.values() if said] == ([True] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("path", "seen"),
+    [
+        ("/sys/fs/cgroup", True),
+        ("/sys/fs/cgroup/", True),
+        ("/sys/fs/cgroup/cpu", True),
+        ("/sys", True),
+        ("/", True),
+        ("/sys/fs/cgroup-other", False),
+        ("/var/lib", False),
+    ],
+)
+def test_401_only_the_container_that_mounts_the_cgroups_is_named(path: str, seen: bool) -> None:
+    agent = pod(
+        "a",
+        container("agent", "100m", volumeMounts=[{"name": "host"}]),
+        container("other", "100m"),
+        volumes=[{"name": "host", "hostPath": {"path": path}}],
+    )
+    found = of_rule(audited(cluster(node(), agent), V2_LINEAR, "runtime"), "CGA401")
+    assert list(found) == (["default/a"] if seen else [])
+    begins = "Container agent of default/a mounts the host's cgroup tree"
+    assert [each.seen[: len(begins)] for each in found.values()] == ([begins] if seen else [])
+    assert of_rule(audited(cluster(node(), agent), V2_LINEAR, "kubelet=1.34"), "CGA401") == {}
+
+
+@pytest.mark.parametrize(
+    ("version", "value", "cpus"),
+    [
+        ("v1", 2, 1),
+        ("v1", 1022, 1),
+        ("v1", 1024, None),
+        ("v1", 1025, 2),
+        ("v1", 2048, 2),
+        ("v2", 1, 1),
+        ("v2", 39, 1),
+        ("v2", 47, 1),
+        ("v2", 58, 1),
+        ("v2", 59, 2),
+        ("v2", 79, 2),
+        ("v2", 100, None),
+        ("v2", 174, 4),
+        ("v2", 10000, 256),
+    ],
+)
+def test_401_cpus_an_old_jvm_counts(version: CgroupVersion, value: int, cpus: int | None) -> None:
+    assert jvm.cpus(version, value) == cpus
+
+
+@pytest.mark.parametrize(
+    ("request_", "limit", "rules", "to", "said"),
+    [
+        # Both numbers are the default, and read as not set.
+        ("1", None, V1, "v2+runtime", None),
+        # The linear inverse is right for a linear runtime: nothing changes,
+        ("2", None, V1, "v2", None),
+        ("500m", None, V1, "v2", None),
+        # or the count becomes the right one.
+        (
+            "1",
+            None,
+            V1,
+            "v2",
+            (
+                "low",
+                "counts 1 CPU from weight 39; now it takes 1024 shares for no shares set and sees every CPU of the host.",
+            ),
+        ),
+        # 47 stands for 1.2 CPUs: v1 rounds up, v2 to the nearest.
+        ("1200m", None, V1, "v2", ("medium", "counts 1 CPU from weight 47; now it counts 2 CPUs from 1228 shares.")),
+        (
+            "2",
+            None,
+            V1,
+            "v2+runtime",
+            ("medium", "counts 4 CPUs from weight 174; now it counts 2 CPUs from 2048 shares."),
+        ),
+        (
+            "2",
+            None,
+            V2_LINEAR,
+            "runtime",
+            ("medium", "counts 4 CPUs from weight 174; now it counts 2 CPUs from weight 79."),
+        ),
+        # Never more than the node has.
+        (
+            "3",
+            None,
+            V2_LINEAR,
+            "runtime",
+            ("medium", "counts 4 CPUs from weight 240; now it counts 3 CPUs from weight 118."),
+        ),
+        ("4", None, V2_LINEAR, "runtime", None),
+        # With a limit it counts from the quota.
+        ("1", "2", V2_LINEAR, "runtime", None),
+    ],
+)
+def test_401_fires_where_the_count_changes(
+    request_: str, limit: str | None, rules: str, to: str, said: tuple[str, str] | None
+) -> None:
+    objects = cluster(node(), pod("p", container("c", request_, limit, image="openjdk:17.0.4")))
+    found = [(each.severity, each.seen) for each in of_rule(audited(objects, rules, to), "CGA401").values()]
+    start = "Container c of default/p runs openjdk:17.0.4 (Java 17.0.4): after the move it "
+    assert found == ([(said[0], start + said[1])] if said else [])
+
+
+def test_401_and_203_name_the_same_jdk_releases() -> None:
+    objects = cluster(node(), pod("p", container("c", "1", image="openjdk:17.0.4")))
+    result = audited(objects, V2_LINEAR, "runtime")
+    assert jvm.FIXED_IN == "11.0.17, 17.0.5, 18.0.2 or 19"
+    assert [each.remedy for each in of_rule(result, "CGA401").values()] == [
+        "Move to JDK 11.0.17, 17.0.5, 18.0.2 or 19, or set -XX:ActiveProcessorCount."
+    ]
+    assert [each.remedy for each in of_rule(result, "CGA203").values()] == [
+        "Nothing for the CPU share. Check what reads the number: JVMs before 11.0.17, 17.0.5, 18.0.2 or 19 count CPUs from it "
+        "(weight 100 reads as no shares set; set -XX:ActiveProcessorCount), and dashboards on container_spec_cpu_shares."
+    ]
+
+
+def test_401_a_jvm_that_knows_no_v2_is_at_home_on_v1(tmp_path: Path) -> None:
+    back = tmp_path / "v1.yaml"
+    back.write_text("- {cgroup: v1}\n")
+    objects = cluster(node(), pod("p", container("c", "1", image="openjdk:13")))
+    assert of_rule(audited(objects, V2_LINEAR, str(back)), "CGA401") == {}
+
+
+def test_401_cadvisor() -> None:
+    exporter = pod("b", container("cadvisor", "100m", image="gcr.io/cadvisor/cadvisor:v0.49.1"))
+    (finding,) = of_rule(audited(cluster(node(), exporter), V2_LINEAR, "runtime"), "CGA401").values()
+    assert "container_spec_cpu_shares" in finding.seen

@@ -13,8 +13,10 @@ from tests.support import (
     V2_LINEAR,
     audited,
     cluster,
+    container,
     node,
     of_rule,
+    pod,
     recorded,
     recorded_audit,
     the_finding,
@@ -147,3 +149,31 @@ def test_202_holds_from_the_limit_on() -> None:
     objects = cluster(node(cpu="32"), ONE)
     assert list(of_rule(audited(objects, V2_LINEAR, "v2", "outweighed=12.5"), "CGA202")) == ["n1"]
     assert of_rule(audited(objects, V2_LINEAR, "v2", "outweighed=12.51"), "CGA202") == {}
+
+
+def test_201_keeps_the_ratio_on_the_version_the_node_has(tmp_path: Any) -> None:
+    """system.slice goes from 20 to its default on a node that is on v2 already."""
+    (tmp_path / "to.yaml").write_text("- {system_slice: 100}")
+    objects = cluster(node(), pod("p", container("app", "1")))
+    finding = of_rule(audited(objects, f"{V2_LINEAR}\n- {{system_slice: 60}}", str(tmp_path / "to.yaml")), "CGA201")[
+        "default/p"
+    ]
+    assert finding.remedy.startswith("On n1 keep the ratio of now: give system.slice weight 60 (pods : system ")
+
+
+def test_201_a_pod_that_is_rounded_is_told_from_a_node_that_moves(tmp_path: Any) -> None:
+    (tmp_path / "to.yaml").write_text("- {cgroup: v2, system_slice: 39}")
+    others = [pod(f"q{n}", container("app", "29m")) for n in range(9)]
+    objects = cluster(node(), pod("p", container("app", "26m")), *others)
+    findings = of_rule(audited(objects, V1, str(tmp_path / "to.yaml")), "CGA201")
+    assert {name: each.remedy.split(":")[0] for name, each in findings.items()} == {
+        "default/p": "The node's ratio of pods to system processes hardly changes"
+    }
+
+
+def test_201_watches_from_the_limit_on() -> None:
+    """4096 shares beside 1024."""
+    objects = cluster(node(), pod("p", container("app", "1")))
+    watch = "Pods have 4 times the weight of system.slice on n1 now, which is more than"
+    assert of_rule(audited(objects, V1, "v2", "outweighed=4"), "CGA201")["default/p"].remedy.startswith(watch)
+    assert not of_rule(audited(objects, V1, "v2", "outweighed=4.1"), "CGA201")["default/p"].remedy.startswith(watch)

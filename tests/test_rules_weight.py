@@ -209,3 +209,10 @@ def test_207_what_besteffort_pods_gain() -> None:
     assert found("v2+runtime", V2_LINEAR, ONE, *best) == {}
     assert found("v2", V1, *best) == {}
     assert found("v2", V1, ONE) == {}
+
+
+def test_207_holds_only_from_v1_to_v2_and_for_more_than_besteffort_pods() -> None:
+    objects = cluster(node(), pod("p", container("a", "1")), pod("q", container("c"), qos="BestEffort"))
+    assert list(of_rule(audited(objects, V1, "v2"), "CGA207")) == ["n1"]
+    assert of_rule(audited(objects, V2_LINEAR, "runtime"), "CGA207") == {}
+    assert of_rule(audited(objects, V1, "runtime"), "CGA207") == {}

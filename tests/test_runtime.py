@@ -1,8 +1,11 @@
 """Which formula a runtime's version uses."""
 
+from typing import Any
+
 import pytest
 
 from kubectl_cgaudit.detect import runtime
+from kubectl_cgaudit.detect.measured import ContainerFormula
 from kubectl_cgaudit.errors import UsageError
 
 
@@ -94,3 +97,86 @@ def test_a_new_release_where_there_is_one(text: str, expected: str) -> None:
 )
 def test_a_handlers_name_may_speak_of_its_runtime(handler: str, name: str | None) -> None:
     assert runtime.named_by(handler) == name
+
+
+def formula(name: str, formula: Any, started: str, handler: str = "default") -> ContainerFormula:
+    return ContainerFormula("default", name, "app", handler, formula, 59, 512, started)
+
+
+@pytest.mark.parametrize(
+    ("text", "formula", "rounds"),
+    [
+        ("RUNC 1.3.6", "quadratic", True),
+        ("runc 1.1.15", "linear", False),
+        ("runc 1.3", None, None),
+        ("runc 1.4", "quadratic", True),
+        ("runc 1.2", "linear", False),
+        ("crun 1.20", "linear", True),
+        ("crun 1.28", "quadratic", True),
+        ("kata 3", "none", False),
+    ],
+)
+def test_more_runtimes(text: str, formula: str | None, rounds: bool | None) -> None:
+    if formula is None:
+        with pytest.raises(UsageError, match="holds both formulas"):
+            runtime.parse(text)
+        return
+    found = runtime.parse(text)
+    assert (found.formula, found.rounds_quota) == (formula, rounds)
+
+
+def test_what_decides_no_formula_is_hinted_at() -> None:
+    for name in ("containerd", "CRI-O"):
+        with pytest.raises(UsageError, match="containerd's or CRI-O's version does not decide it"):
+            runtime.parse(f"{name} 1.7")
+    with pytest.raises(UsageError, match=r"linear, quadratic\)$"):
+        runtime.parse("other 1.7")
+
+
+@pytest.mark.parametrize(
+    ("handler", "name"),
+    [("CRUN-old", "crun"), ("sysbox-runc", "sysbox-runc"), ("sysbox", "sysbox-runc"), ("runc.v2", "runc"), ("x", None)],
+)
+def test_the_runtime_a_handlers_name_speaks_of(handler: str, name: str | None) -> None:
+    assert runtime.named_by(handler) == name
+
+
+@pytest.mark.parametrize(
+    ("given", "after"),
+    [
+        ("runc 1.1.15", ("runc", "quadratic", True)),
+        ("crun 1.20", ("crun", "quadratic", True)),
+        ("linear", (None, "quadratic", False)),
+        ("kata", ("kata", "none", False)),
+        ("runsc", ("runsc", "linear", False)),
+        ("runc 1.3.6", ("runc", "quadratic", True)),
+    ],
+)
+def test_what_an_upgrade_makes_of_a_runtime(given: str, after: tuple[str | None, str, bool]) -> None:
+    found = runtime.upgraded(runtime.parse(given))
+    assert (found.name, found.formula) == after[:2]
+
+
+def test_one_number_may_hold_both_formulas() -> None:
+    for text in ("crun 1", "runc 1", "runc 1.3"):
+        with pytest.raises(UsageError, match="holds both formulas"):
+            runtime.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "formula"),
+    [
+        ("runc 1.3.6-rc.1", "linear"),
+        ("runc 1.3.6", "quadratic"),
+        ("runc 1.4.0-rc.1", "quadratic"),
+        ("runc 2.3.0-rc.1", "quadratic"),
+    ],
+)
+def test_previews(text: str, formula: str) -> None:
+    assert runtime.parse(text).formula == formula
+
+
+@pytest.mark.parametrize("name", ["runc", "crun"])
+def test_an_upgrade_of_a_runtime_without_a_version(name: str) -> None:
+    old = runtime.Runtime(name, None, "linear", rounds_quota=name == "crun")
+    assert runtime.upgraded(old) == runtime.Runtime(name, None, "quadratic", rounds_quota=True)

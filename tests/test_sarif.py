@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cli.main import run
-from kubectl_cgaudit.judge.audit import Audit, Finding, Subject
+from kubectl_cgaudit.judge.audit import Audit, ExceptedFinding, Finding, Subject
 from kubectl_cgaudit.report import sarif
 from tests.hostile import HOSTILE, hand_made
 from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
@@ -177,3 +177,95 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: py
     text = capsys.readouterr().out
     assert text == sarif.render(replace(RECORDED, generated_at="2023-11-14T22:13:20Z"))
     assert json.loads(text)["runs"][0]["invocations"][0]["endTimeUtc"] == "2023-11-14T22:13:20Z"
+
+
+OURS = hand_made("web")
+
+
+(FOUND,) = OURS.findings
+
+
+def other(**fields: Any) -> Finding:
+    return replace(FOUND, **fields)
+
+
+def run_of(audit: Any) -> Any:
+    return json.loads(sarif.render(audit))["runs"][0]
+
+
+def test_sarif_tells_of_every_gap_doubt_and_note() -> None:
+    told = replace(
+        OURS.coverage,
+        complete=False,
+        unmatched=("states [x](y) matches no node",),
+        notes=("Jobs may not be listed",),
+    )
+    (invocation,) = run_of(replace(OURS, coverage=told))["invocations"]
+    assert invocation["executionSuccessful"] is False
+    notes = [(each["level"], each["message"]["text"]) for each in invocation["toolExecutionNotifications"]]
+    assert notes == [("warning", "states [x] (y) matches no node."), ("note", "Jobs may not be listed.")]
+
+
+@pytest.mark.parametrize(
+    ("reason", "expires", "said"),
+    [
+        ("agreed", None, "agreed. p.yaml 1"),
+        ("agreed.", None, "agreed. p.yaml 1"),
+        (".hidden", None, ".hidden. p.yaml 1"),
+        ("agreed", "2026-12-31", "agreed. Until 2026-12-31. p.yaml 1"),
+    ],
+)
+def test_why_a_result_is_suppressed(reason: str, expires: str | None, said: str) -> None:
+    excepted = ExceptedFinding(FOUND, reason, expires, "p.yaml 1")
+    (result,) = run_of(replace(OURS, findings=(), excepted=(excepted,)))["results"]
+    assert [each["justification"] for each in result["suppressions"]] == [said]
+
+
+@pytest.mark.parametrize("apart", ["known", "excepted"])
+def test_a_finding_that_is_set_apart_keeps_its_place_and_fingerprint(apart: str) -> None:
+    sure, maybe = other(seen="Sure."), other(seen="Maybe.", when="if cgroup v1")
+    both = run_of(replace(OURS, findings=(sure, maybe)))["results"]
+    set_apart: Any = ExceptedFinding(sure, "agreed", None, "p") if apart == "excepted" else sure
+    one = run_of(replace(OURS, findings=(maybe,), **{apart: (set_apart,)}))["results"]
+    assert [each["partialFingerprints"] for each in one] == [each["partialFingerprints"] for each in both]
+    assert [each["message"]["text"] for each in one] == [each["message"]["text"] for each in both]
+    assert len({each["partialFingerprints"]["ruleAndSubject/v1"] for each in both}) == 2
+
+
+def test_rules_that_are_none_of_ours_have_their_own_words_and_no_page() -> None:
+    strange = [other(rule="X1", title="???", why="Why."), other(rule="X1", title="odd", why="Why.")]
+    run = run_of(replace(OURS, findings=tuple(strange), nodes=(), workloads=()))
+    rules = {each["id"]: each for each in run["tool"]["driver"]["rules"]}
+    assert rules["X1"]["shortDescription"]["text"] == "???; odd."
+    assert (rules["X1"]["name"], rules["X1"]["fullDescription"]["text"]) == ("Odd", "Why.")
+    assert ("helpUri" in rules["X1"], "markdown" in rules["X1"]["help"]) == (False, False)
+    assert ("helpUri" in rules["CGA201"], "markdown" in rules["CGA201"]["help"]) == (True, True)
+    assert [each["ruleId"] for each in run["results"]] == ["X1", "X1"]
+    # Of what is not among the nodes and workloads nobody knows how sure it is.
+    assert "confidence" not in run["results"][0]["properties"]
+    unnamed = run_of(replace(OURS, findings=(other(rule="X1", title="???"),)))["tool"]["driver"]["rules"]
+    assert [each["name"] for each in unnamed if each["id"] == "X1"] == ["Unnamed"]
+
+
+@pytest.mark.parametrize(
+    ("subject", "path"),
+    [
+        (Subject("audit", "node gone"), "cluster/audit"),
+        (Subject("node", "a/b"), "cluster/nodes/a%2Fb"),
+        (Subject("node", ".."), "cluster/nodes/_.."),
+        (Subject("node", ""), "cluster/nodes/_"),
+        (Subject("workload", "w", "n", "Deployment"), "cluster/namespaces/n/Deployment/w"),
+        (Subject("workload", "w", "n"), "cluster/namespaces/n/_/w"),
+        (Subject("workload", "w"), "cluster/namespaces/_/_/w"),
+    ],
+)
+def test_where_a_result_is(subject: Subject, path: str) -> None:
+    (result,) = run_of(replace(OURS, findings=(other(subject=subject),)))["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == path
+
+
+def test_a_target_that_is_no_url_is_quoted_in_the_runs_name() -> None:
+    to = "v2+runtime,kubelet=1.35 /?#\ud800"
+    audit = replace(OURS, scenario=replace(OURS.scenario, to=to))
+    name = next(iter(sarif._text(replace(audit, scenario=replace(audit.scenario, to=to[:-1])))))
+    assert '"id": "cgaudit/v2+runtime,kubelet=1.35%20%2F%3F%23/"' in name

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,7 +12,7 @@ from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.judge import scenario
-from tests.support import audited, cluster, compared, container, node, pod
+from tests.support import V1, V2_LINEAR, audited, cluster, compared, container, node, pod
 
 
 def then(to: str, rules: str, handler: str | None = None) -> Setup:
@@ -205,3 +206,26 @@ def test_a_scenario_describes_itself() -> None:
     assert scenario.parse("v2,runc=1.3.6,kubelet=1.35").describe() == (
         "every node on cgroup v2, every runc at 1.3.6 (quadratic), every kubelet at 1.35.0"
     )
+
+
+@pytest.mark.parametrize(
+    ("target", "fits"),
+    [
+        ("- {cgroup: v2, system_slice: 10000}", True),
+        ("- {cgroup: v2, system_slice: 10001}", False),
+        ("- {cgroup: v1, system_slice: 2}", True),
+        ("- {cgroup: v1, system_slice: 1}", False),
+        ("- {cgroup: v1, system_slice: 262144}", True),
+        ("- {cgroup: v1, root: {other: 1}}", False),
+        ("- {cgroup: v2, root: {other: 10001}}", False),
+    ],
+)
+@pytest.mark.parametrize("rules", [V1, V2_LINEAR])
+def test_the_ends_of_a_value_at_the_root_after_the_move(target: str, fits: bool, rules: str, tmp_path: Any) -> None:
+    (tmp_path / "to.yaml").write_text(target)
+    objects = cluster(node(), pod("p", container("c", "1")))
+    if fits:
+        assert compared(objects, rules, str(tmp_path / "to.yaml"))
+        return
+    with pytest.raises(UsageError, match="out of range"):
+        compared(objects, rules, str(tmp_path / "to.yaml"))

@@ -6,10 +6,11 @@ import pytest
 
 from kubectl_cgaudit import settings
 from kubectl_cgaudit.detect import reading, states
+from kubectl_cgaudit.detect.measured import ContainerFormula
 from kubectl_cgaudit.detect.settle import ladder
 from kubectl_cgaudit.detect.state import State, setups
 from kubectl_cgaudit.errors import UsageError
-from tests.support import cluster, node
+from tests.support import audited, cluster, compared, container, node, pod
 
 
 def state(rules: str, **of_node: object) -> State:
@@ -168,3 +169,71 @@ def test_what_is_nested_too_deeply_to_be_shown_is_still_refused_in_words() -> No
         nested = [nested]
     with pytest.raises(UsageError, match=r"^rule 1 must be a single value, not something nested very deeply$"):
         settings.text(nested, "rule 1")
+
+
+def formula(name: str, formula: Any, started: str, handler: str = "default") -> ContainerFormula:
+    return ContainerFormula("default", name, "app", handler, formula, 59, 512, started)
+
+
+def root_value(rules: str) -> int | None:
+    (comparison,) = compared(cluster(node(), pod("p", container("c", "1"))), rules, "v2")
+    return comparison.state.system_slice
+
+
+@pytest.mark.parametrize(
+    ("rules", "value"),
+    [
+        ("- {cgroup: v2, system_slice: 1}", 1),
+        ("- {cgroup: v2, system_slice: 10000}", 10000),
+        ("- {cgroup: v1, system_slice: 2}", 2),
+        ("- {cgroup: v1, system_slice: 262144}", 262144),
+        ("- {cgroup: v1, system_slice: 100000}", 100000),
+    ],
+)
+def test_the_ends_of_what_system_slice_may_hold(rules: str, value: int) -> None:
+    assert root_value(rules) == value
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "- {cgroup: v2, system_slice: 0}",
+        "- {cgroup: v2, system_slice: 10001}",
+        "- {cgroup: v1, system_slice: 1}",
+        "- {cgroup: v1, system_slice: 262145}",
+        "- {cgroup: v1, system_slice: '\u0661\u0662'}",
+        "- {cgroup: v1, system_slice: '0000100'}",
+        "- {cgroup: v1, system_slice: ten}",
+    ],
+)
+def test_beyond_the_ends_of_what_system_slice_may_hold(rules: str) -> None:
+    with pytest.raises(UsageError):
+        root_value(rules)
+
+
+def test_a_rule_may_say_the_kubelets_formula_and_version_at_once() -> None:
+    for formula in ("linear", "quadratic"):
+        (rule,) = states.parse(f"- {{kubelet: {formula} 1.35.2}}", "test")
+        assert (rule.kubelet_formula, str(rule.kubelet_version)) == (formula, "1.35.2")
+
+
+@pytest.mark.parametrize("name", ["a/b", "/", "kubepods", "kubepods.slice", "/system.slice/"])
+def test_what_is_no_cgroup_beside_kubepods(name: str) -> None:
+    with pytest.raises(UsageError):
+        states.parse(f"- {{cgroup: v2, root: {{{name}: 50}}}}", "test")
+
+
+def test_runtimes_of_several_rules_are_in_order_of_their_handlers() -> None:
+    rules = "- {cgroup: v2, runtimes: {z: runc 1.1.15}}\n- {runtimes: {a: runc 1.3.6, m: crun 1.28}}"
+    (comparison,) = compared(cluster(node(), pod("p", container("c", "1"))), rules, "v2")
+    assert [handler for handler, _ in comparison.state.runtimes] == ["a", "m", "z"]
+
+
+def test_a_rule_for_a_node_is_matched_with_that_nodes_handlers_only() -> None:
+    objects = cluster(node(), node("n2"), pod("p", container("c", "1"), on="n2", runtimeClassName="special"))
+    rules = "- {cgroup: v2, runtimes: {default: linear}}\n- {match: {name: n1}, runtimes: {special: linear}}"
+    assert audited(objects, rules, "v2").coverage.unmatched == (
+        "test rule 2 names the handler special, which no matching node has",
+    )
+    nowhere = "- {cgroup: v2, runtimes: {default: linear}}\n- {match: {name: n9}, runtimes: {special: linear}}"
+    assert audited(objects, nowhere, "v2").coverage.unmatched == ("test rule 2 matches no node",)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -10,7 +11,8 @@ from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.judge.verify import Verification, verify
-from tests.support import cluster, container, node, pod, recorded, with_kubelets
+from kubectl_cgaudit.report import verify as report
+from tests.support import cluster, container, golden_json, half_restarted, node, other, pod, recorded, with_kubelets
 
 SLICE = "/kubepods.slice/kubepods-burstable.slice"
 KATA = {"kind": "RuntimeClass", "metadata": {"name": "kata"}, "handler": "kata"}
@@ -82,3 +84,67 @@ def test_a_node_without_a_kubepods_tree_is_not_asked_again() -> None:
     found = verified(cluster(node(), running("a")), {"/": 1024}, cgroups_per_qos=False)
     assert found.not_compared == {"n1": ("its kubelet makes no kubepods tree (cgroupsPerQOS is false)",)}
     assert found.few_containers == {}
+
+
+def test_verify_finds_no_difference_on_any_recorded_cgroup() -> None:
+    result = verify(with_kubelets(recorded()), ())
+    assert (result.nodes, result.compared, result.unmeasured) == (("worker-a", "worker-b", "worker-c"), 77, 0)
+    assert result.differences == ()
+    levels = ("kubepods", "qos", "pod", "container")
+    assert result.compared == sum(row["level"] in levels for row in golden_json("cgroups.json"))
+
+
+def test_verify_finds_every_container_a_wrong_states_file_speaks_of() -> None:
+    rules = states.parse("- {match: {name: worker-b}, runtimes: {default: runc 1.3.6}}", "s")
+    differences = verify(with_kubelets(recorded()), rules).differences
+    assert {each.node for each in differences} == {"worker-b"}
+    assert {each.level for each in differences} == {"container"}
+    default = [
+        (each.name, c.name)
+        for each in recorded().pods
+        if each.node == "worker-b" and each.runtime_class is None
+        for c in each.containers
+        if c.presence == "running" and (c.request_milli or 0) > 2
+    ]
+    assert sorted((each.pod, each.container) for each in differences) == sorted(default)
+    redis = next(each for each in differences if each.container == "redis")
+    assert (redis.predicted, redis.measured) == ((59,), 20)
+
+
+def test_verify_names_the_containers_that_still_carry_the_old_formula() -> None:
+    differences = verify(half_restarted(), ()).differences
+    assert [
+        (each.pod, each.container, each.predicted, each.measured) for each in differences if each.level == "container"
+    ] == [("p3", "app", (59,), 20), ("p3", "side", (11,), 2), ("p4", "app", (59,), 20), ("p4", "side", (11,), 2)]
+
+
+def test_a_pod_of_the_same_name_in_resize_hides_no_difference() -> None:
+    objects = half_restarted()
+    twin = other(next(p for p in objects.pods if p.name == "p3"), namespace="other", resizing=True, containers=())
+    moved = msgspec.structs.replace(twin, uid="twin")
+    result = verify(msgspec.structs.replace(objects, pods=(*objects.pods, moved)), ())
+    assert {"p3", "p4"} <= {each.pod for each in result.differences}
+
+
+def test_verify_names_what_it_could_not_compare() -> None:
+    objects = half_restarted()
+    assert objects.kubelets is not None
+    problem = "shows shares from the spec (kubelet_metrics_provider cri): they prove nothing"
+    answers = msgspec.structs.replace(objects.kubelets["n1"], stats_from_spec=True, problems=(problem,))
+    result = verify(msgspec.structs.replace(objects, kubelets={"n1": answers}), ())
+    assert (result.nodes, result.compared, result.not_compared) == ((), 0, {"n1": (problem,)})
+    assert report.as_text(result) == (
+        "Nothing could be compared.\nNot compared: n1: shows shares from the spec (kubelet_metrics_provider cri):\n"
+        "  they prove nothing.\n"
+    )
+
+
+@pytest.mark.parametrize(("gone", "few"), [(4, {}), (5, {"n1": (3, 8)})])
+def test_half_of_the_containers_is_not_few(gone: int, few: dict[str, tuple[int, int]]) -> None:
+    objects = half_restarted()
+    answers = (objects.kubelets or {})["n1"]
+    left = dict(
+        sorted(answers.shares.items(), key=lambda each: "cri-containerd" in each[0])[: len(answers.shares) - gone]
+    )
+    partly = with_answers(objects, {"n1": msgspec.structs.replace(answers, shares=left)})
+    assert verify(partly, ()).few_containers == few

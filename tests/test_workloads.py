@@ -329,3 +329,14 @@ def test_of_equal_losses_the_first_node_is_told_in_whatever_order_pods_come(orde
         sure = -0.5, before, before / 2, 0.8, 0.4
         tally.add(pod_, on, ("loses",), "certain", Shifts((), (), None, None, None, sure))
     assert tally.sure_loss == (-0.5, "n1", 4.0, 2.0, 0.8, 0.4)
+
+
+def test_what_workloads_are_called_by() -> None:
+    bare = audited(cluster(node(), pod("p", container("c", "1"))), V2_LINEAR).coverage
+    assert bare.workload_names == {
+        "Deployment": "derived from the pod-template-hash",
+        "CronJob": "derived from the Jobs' names",
+    }
+    tables = [{"kind": kind, "metadata": {"name": "x", "namespace": "default"}} for kind in ("ReplicaSet", "Job")]
+    read = audited(cluster(node(), *tables), V2_LINEAR).coverage
+    assert set(read.workload_names.values()) == {"read: top owners"}

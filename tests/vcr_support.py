@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pytest
 import vcr
 import yaml
 from urllib3 import HTTPSConnectionPool
 
 from kubectl_cgaudit.collect import transport
+from kubectl_cgaudit.collect.credentials import configure
+from kubectl_cgaudit.collect.door import Answer
+from kubectl_cgaudit.collect.kubeconfig import Connection, choose
+from kubectl_cgaudit.collect.transport import Api
+from kubectl_cgaudit.errors import ClusterError
 
 CASSETTES = Path(__file__).parent.parent / "cassettes"
 GOLDEN = Path(__file__).parent / "golden"
@@ -247,3 +253,38 @@ def serve(answer: Callable[[str], Reply] = small_cluster, tls: Path | None = Non
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class Scripted:
+    """A door behind which a script stands."""
+
+    def __init__(self, *says: Answer | Exception) -> None:
+        self.says = list(says)
+        self.paths: list[str] = []
+        self.ends: list[float] = []
+
+    def get(self, path: str, ends: float) -> Answer:
+        self.paths.append(path)
+        self.ends.append(ends)
+        said = self.says.pop(0)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+
+def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripted: Scripted, **more: Any) -> Api:
+    monkeypatch.setattr(Api, "_asked", lambda self: scripted)
+    return Api(Connection(kubeconfig=kubeconfig(tmp_path / "c"), **more))
+
+
+def refused(connection: Connection) -> str:
+    """The message with which a connection is refused before anything is sent."""
+    with pytest.raises(ClusterError) as caught:
+        Api(connection)
+    return str(caught.value)
+
+
+def token(path: str) -> str:
+    choice = choose(Connection(kubeconfig=path))
+    assert choice is not None
+    return str(configure(choice).auth_settings()["BearerToken"]["value"])

@@ -1,4 +1,4 @@
-"""What tells one piece of evidence from another by a single condition."""
+"""What a kubelet's configuration and metrics prove, and what they leave open."""
 
 from typing import Any
 
@@ -11,10 +11,9 @@ from kubectl_cgaudit.cgroups.weights import linear_inverse, quadratic
 from kubectl_cgaudit.collect import metrics
 from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig
-from kubectl_cgaudit.detect import measured, readback, runtime, states, warning
-from kubectl_cgaudit.detect.handlers import handler, placed_pods
+from kubectl_cgaudit.detect import measured, readback
+from kubectl_cgaudit.detect.handlers import placed_pods
 from kubectl_cgaudit.detect.measured import ContainerFormula
-from kubectl_cgaudit.errors import UsageError
 from tests.kubelet_support import CONFIG as SAID
 from tests.support import audited, cluster, compared, container, half_restarted, node, of_rule, pod
 
@@ -246,172 +245,6 @@ def test_a_value_between_the_formulas_proves_nothing() -> None:
     assert proven("1", "975m", phase="Succeeded") is None
 
 
-@pytest.mark.parametrize(
-    ("text", "formula", "rounds"),
-    [
-        ("RUNC 1.3.6", "quadratic", True),
-        ("runc 1.1.15", "linear", False),
-        ("runc 1.3", None, None),
-        ("runc 1.4", "quadratic", True),
-        ("runc 1.2", "linear", False),
-        ("crun 1.20", "linear", True),
-        ("crun 1.28", "quadratic", True),
-        ("kata 3", "none", False),
-    ],
-)
-def test_more_runtimes(text: str, formula: str | None, rounds: bool | None) -> None:
-    if formula is None:
-        with pytest.raises(UsageError, match="holds both formulas"):
-            runtime.parse(text)
-        return
-    found = runtime.parse(text)
-    assert (found.formula, found.rounds_quota) == (formula, rounds)
-
-
-def test_what_decides_no_formula_is_hinted_at() -> None:
-    for name in ("containerd", "CRI-O"):
-        with pytest.raises(UsageError, match="containerd's or CRI-O's version does not decide it"):
-            runtime.parse(f"{name} 1.7")
-    with pytest.raises(UsageError, match=r"linear, quadratic\)$"):
-        runtime.parse("other 1.7")
-
-
-@pytest.mark.parametrize(
-    ("handler", "name"),
-    [("CRUN-old", "crun"), ("sysbox-runc", "sysbox-runc"), ("sysbox", "sysbox-runc"), ("runc.v2", "runc"), ("x", None)],
-)
-def test_the_runtime_a_handlers_name_speaks_of(handler: str, name: str | None) -> None:
-    assert runtime.named_by(handler) == name
-
-
-@pytest.mark.parametrize(
-    ("given", "after"),
-    [
-        ("runc 1.1.15", ("runc", "quadratic", True)),
-        ("crun 1.20", ("crun", "quadratic", True)),
-        ("linear", (None, "quadratic", False)),
-        ("kata", ("kata", "none", False)),
-        ("runsc", ("runsc", "linear", False)),
-        ("runc 1.3.6", ("runc", "quadratic", True)),
-    ],
-)
-def test_what_an_upgrade_makes_of_a_runtime(given: str, after: tuple[str | None, str, bool]) -> None:
-    found = runtime.upgraded(runtime.parse(given))
-    assert (found.name, found.formula) == after[:2]
-
-
-def root_value(rules: str) -> int | None:
-    (comparison,) = compared(cluster(node(), pod("p", container("c", "1"))), rules, "v2")
-    return comparison.state.system_slice
-
-
-@pytest.mark.parametrize(
-    ("rules", "value"),
-    [
-        ("- {cgroup: v2, system_slice: 1}", 1),
-        ("- {cgroup: v2, system_slice: 10000}", 10000),
-        ("- {cgroup: v1, system_slice: 2}", 2),
-        ("- {cgroup: v1, system_slice: 262144}", 262144),
-        ("- {cgroup: v1, system_slice: 100000}", 100000),
-    ],
-)
-def test_the_ends_of_what_system_slice_may_hold(rules: str, value: int) -> None:
-    assert root_value(rules) == value
-
-
-@pytest.mark.parametrize(
-    "rules",
-    [
-        "- {cgroup: v2, system_slice: 0}",
-        "- {cgroup: v2, system_slice: 10001}",
-        "- {cgroup: v1, system_slice: 1}",
-        "- {cgroup: v1, system_slice: 262145}",
-        "- {cgroup: v1, system_slice: '\u0661\u0662'}",
-        "- {cgroup: v1, system_slice: '0000100'}",
-        "- {cgroup: v1, system_slice: ten}",
-    ],
-)
-def test_beyond_the_ends_of_what_system_slice_may_hold(rules: str) -> None:
-    with pytest.raises(UsageError):
-        root_value(rules)
-
-
-def test_one_number_may_hold_both_formulas() -> None:
-    for text in ("crun 1", "runc 1", "runc 1.3"):
-        with pytest.raises(UsageError, match="holds both formulas"):
-            runtime.parse(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "formula"),
-    [
-        ("runc 1.3.6-rc.1", "linear"),
-        ("runc 1.3.6", "quadratic"),
-        ("runc 1.4.0-rc.1", "quadratic"),
-        ("runc 2.3.0-rc.1", "quadratic"),
-    ],
-)
-def test_previews(text: str, formula: str) -> None:
-    assert runtime.parse(text).formula == formula
-
-
-@pytest.mark.parametrize("name", ["runc", "crun"])
-def test_an_upgrade_of_a_runtime_without_a_version(name: str) -> None:
-    old = runtime.Runtime(name, None, "linear", rounds_quota=name == "crun")
-    assert runtime.upgraded(old) == runtime.Runtime(name, None, "quadratic", rounds_quota=True)
-
-
-def test_a_rule_may_say_the_kubelets_formula_and_version_at_once() -> None:
-    for formula in ("linear", "quadratic"):
-        (rule,) = states.parse(f"- {{kubelet: {formula} 1.35.2}}", "test")
-        assert (rule.kubelet_formula, str(rule.kubelet_version)) == (formula, "1.35.2")
-
-
-@pytest.mark.parametrize("name", ["a/b", "/", "kubepods", "kubepods.slice", "/system.slice/"])
-def test_what_is_no_cgroup_beside_kubepods(name: str) -> None:
-    with pytest.raises(UsageError):
-        states.parse(f"- {{cgroup: v2, root: {{{name}: 50}}}}", "test")
-
-
-def test_runtimes_of_several_rules_are_in_order_of_their_handlers() -> None:
-    rules = "- {cgroup: v2, runtimes: {z: runc 1.1.15}}\n- {runtimes: {a: runc 1.3.6, m: crun 1.28}}"
-    (comparison,) = compared(cluster(node(), pod("p", container("c", "1"))), rules, "v2")
-    assert [handler for handler, _ in comparison.state.runtimes] == ["a", "m", "z"]
-
-
-@pytest.mark.parametrize(
-    ("warned", "ready", "confidence", "saw"),
-    [
-        ("2026-11-02T00:00:00Z", None, "likely", "2026-11-02T00:00:00Z"),
-        ("2026-11-02T00:00:00Z", "2026-11-02T00:10:00Z", "likely", "2026-11-02T00:00:00Z"),
-        (
-            "2026-11-02T00:00:00Z",
-            "2026-11-02T00:10:01Z",
-            "hint",
-            "2026-11-02T00:00:00Z, before the node last became Ready",
-        ),
-        ("", None, "hint", "an unknown time, before the node last became Ready"),
-    ],
-)
-def test_what_a_warning_saw(warned: str, ready: str | None, confidence: str, saw: str) -> None:
-    one = replace(cluster(node()).nodes[0], ready_since=ready)
-    found = warning.evidence(one, warned)
-    assert (found.confidence, found.saw) == (confidence, f"the kubelet warned of cgroup v1 at {saw}")
-
-
-def test_a_runtime_class_with_an_empty_handler_stands_for_the_default() -> None:
-    def of(name: str) -> dict[str, Any]:
-        return {"kind": "RuntimeClass", "metadata": {"name": name}, "handler": "" if name == "empty" else "crun"}
-
-    found = cluster(node(), of("empty"), of("full"))
-    assert [handler(name, found) for name in (None, "empty", "full", "unread")] == [
-        "default",
-        "default",
-        "crun",
-        "unread",
-    ]
-
-
 def test_rows_made_from_the_spec_say_nothing_of_the_kubelet_and_a_resize_neither() -> None:
     objects = half_restarted()
     assert objects.kubelets is not None
@@ -425,10 +258,3 @@ def test_rows_made_from_the_spec_say_nothing_of_the_kubelet_and_a_resize_neither
     assert abouts(replace(said, stats_from_spec=True), placed) == {"cgroup", "driver"}
     resizing = [(replace(each, alike=replace(each.alike, resizing=True)), handler) for each, handler in placed]
     assert abouts(said, resizing) == {"cgroup", "driver"}
-
-
-def test_every_contradiction_stays() -> None:
-    objects = half_restarted()
-    rules = "- {cgroup: v1, driver: cgroupfs, runtimes: {default: runc 1.3.6}}"
-    (comparison,) = compared(objects, rules, "v2")
-    assert [each.partition(":")[0] for each in comparison.state.contradictions] == ["cgroup", "driver"]

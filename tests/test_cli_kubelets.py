@@ -1,0 +1,176 @@
+"""Commands that read kubelets' answers: what they settle, and what differs from them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kubectl_cgaudit.cli.main import run
+from tests.support import GOLDEN, RECORDED_FLAGS, container, listed, node, pod
+
+KUBELETS = [*RECORDED_FLAGS[:-2], f"--kubelet=files:{GOLDEN}"]
+
+
+def test_nodes_says_what_is_known_and_what_would_settle_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["nodes", *RECORDED_FLAGS[:-2], "--evidence"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == [
+        "worker-a",
+        "v2",
+        "(certain)",
+        "crun",
+        "unknown",
+        "v1.36.2",
+        "linear",
+        "(certain)",
+        "weight",
+        "100",
+        "(hint)",
+        "unknown",
+    ]
+    assert lines[3].split() == ["runc-old", "not", "quadratic", "(likely)"]
+    piece = lines.index("  likely   runtime:runc-old is not quadratic: node.status.runtimeHandlers:")
+    assert lines[piece + 1] == "           userNamespaces is false"
+    advice = lines[lines.index("TO SETTLE THE UNKNOWNS, CHEAPEST FIRST") + 1 :]
+    steps = " ".join(line.strip() for line in advice)
+    assert [line[:2] for line in advice if line[0] != " "] == ["1.", "2.", "3."]
+    assert steps.index("kubectl get events -A -o json") < steps.index("--states FILE") < steps.index("--kubelet=proxy")
+
+
+def test_nodes_groups_equal_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "many.json"
+    path.write_text(listed(*(node(f"n{number}") for number in range(9)), pod("p", container("c", "1"), on="n3")))
+    states = tmp_path / "states.yaml"
+    states.write_text("- {cgroup: v2, runtimes: {default: runc 1.3.6}}\n")
+    assert run(["nodes", "-f", str(path), "--states", str(states)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2:] == ["", "Of like nodes three are named: -o json names all."]
+    assert lines[1].startswith("n0, n1, n2 and 6 more  v2 (assumed)  default  runc 1.3.6 (quadratic) (assumed)")
+
+
+def test_the_kubelets_answers_settle_the_recorded_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["nodes", *KUBELETS, "-o", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {each["name"]: each["confidence"] for each in data["nodes"]} == {
+        "worker-a": "certain",
+        "worker-b": "certain",
+        "worker-c": "unknown",
+    }
+    assert data["nodes"][1]["known"]["system_slice"] == {
+        "value": "weight 20",
+        "confidence": "certain",
+        "source": "kubelet /configz: system-reserved-compressible is enforced on /system.slice with 500m CPU",
+    }
+    assert run([*KUBELETS]) == 0
+    assert (
+        "5 of 15 workloads lose CPU priority against system processes; worst is\n"
+        "shop/checkout on worker-c, from 1.29 to 0.492 times system.slice (-62%; of the\n" in (capsys.readouterr().out)
+    )
+
+
+def test_verify_agrees_with_the_recorded_kubelets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", *KUBELETS]) == 0
+    assert capsys.readouterr().out == (
+        "77 cgroups of 3 nodes compared with their kubelets: no difference.\n"
+        "Kubelets do not show system.slice unless they are told to: its weight is not\n"
+        "  verified.\n"
+    )
+
+
+def test_verify_exits_with_4_and_names_what_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    states = tmp_path / "states.yaml"
+    states.write_text("- {match: {name: worker-a}, runtimes: {runc-old: runc 1.3.6}}\n")
+    assert run(["verify", *KUBELETS, "--states", str(states)]) == 4
+    text = capsys.readouterr().out
+    assert text.startswith("77 cgroups of 3 nodes compared with their kubelets: 2 differences.\n")
+    rows = [line.split() for line in text.splitlines() if "legacy-gateway" in line]
+    assert rows == [
+        ["worker-a", "container", "edge/legacy-gateway-315cc6eec-8cb1d/envoy", "40", "12"],
+        ["worker-a", "container", "edge/legacy-gateway-315cc6eec-8cb1d/ext-authz", "11", "2"],
+    ]
+    assert run(["verify", *KUBELETS, "--states", str(states), "-o", "json"]) == 4
+    assert len(json.loads(capsys.readouterr().out)["differences"]) == 2
+
+
+def test_verify_compares_no_numbers_of_a_node_on_another_cgroup_version(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    states = str(GOLDEN.parent.parent / "docs" / "examples" / "wrong-states.yaml")
+    assert run(["verify", *KUBELETS, "--states", states]) == 4
+    assert capsys.readouterr().out == (
+        "50 cgroups of 2 nodes compared with their kubelets: no difference.\n"
+        "Kubelets do not show system.slice unless they are told to: its weight is not\n"
+        "  verified.\n"
+        "worker-b: cgroup v1 is predicted, its kubelet says v2. Nothing else of it is\n"
+        "  compared; correct --states.\n"
+    )
+    assert run(["verify", *KUBELETS, "--states", states, "-o", "json"]) == 4
+    data = json.loads(capsys.readouterr().out)
+    assert data["contradicted"] == {"worker-b": "cgroup v1 is predicted, its kubelet says v2"}
+    assert (data["differences"], data["notCompared"]) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("left", "code", "said"),
+    [
+        ((), 3, "worker-c: its kubelet showed 0 of 11 running containers. The others are not\n"),
+        (
+            ("app", "cart", "metrics", "shipper", "postgres"),
+            3,
+            "worker-c: its kubelet showed 5 of 11 running containers.",
+        ),
+        (("app", "cart", "metrics", "shipper", "postgres", "payments"), 0, "5 predicted cgroups were not shown: ended"),
+    ],
+)
+def test_verify_takes_few_containers_for_no_proof_of_the_others(
+    left: tuple[str, ...], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in GOLDEN.glob("worker-*.txt"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    cadvisor = tmp_path / "worker-c.metrics-cadvisor.txt"
+    kept = [
+        line
+        for line in cadvisor.read_text().splitlines(keepends=True)
+        if 'container=""' in line or "container=" not in line or any(f'container="{name}"' in line for name in left)
+    ]
+    cadvisor.write_text("".join(kept))
+    assert run(["verify", *KUBELETS[:-1], f"--kubelet=files:{tmp_path}"]) == code
+    text = capsys.readouterr().out
+    assert said in text
+    headline = text.splitlines()[0]
+    assert headline.endswith("no difference in these." if code else "no difference.")
+
+
+def test_a_kubelet_without_answers_makes_the_audit_incomplete_and_no_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in GOLDEN.glob("worker-[ab].*.txt"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert run([*RECORDED_FLAGS[:-2], f"--kubelet=files:{tmp_path}", "-o", "json"]) == 3
+    data = json.loads(capsys.readouterr().out)
+    assert [gap["what"] for gap in data["coverage"]["gaps"]] == ["kubelet of worker-c"]
+    assert [each["confidence"] for each in data["nodes"]] == ["certain", "certain", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (
+            ["verify"],
+            2,
+            "verify needs the kubelets' answers; with -f add --kubelet=files:DIR, or give a snapshot taken with --kubelet",
+        ),
+        (["--kubelet=ssh"], 2, "--kubelet: 'ssh' is not proxy, direct or files:DIR"),
+        (
+            ["--kubelet=proxy"],
+            2,
+            "-f reads files and --kubelet=proxy asks a cluster; save the answers and give --kubelet=files:DIR",
+        ),
+        (["--kubelet=files:/nowhere"], 1, "/nowhere cannot be read: No such file or directory; "),
+    ],
+)
+def test_kubelet_flags_are_checked(
+    words: list[str], code: int, message: str, small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*words, "-f", str(small)]) == code
+    assert capsys.readouterr().err.startswith(f"error: {message}")

@@ -1,0 +1,108 @@
+"""`tree`, `explain` and `convert` on the command line."""
+
+import json
+
+import pytest
+
+from kubectl_cgaudit.cli.main import run
+from tests.support import RECORDED_FLAGS
+
+
+def test_a_tree_row_of_an_open_node_has_its_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tree", "worker-c", *RECORDED_FLAGS[:-2], "-o", "json", "--to", "v2"]) == 0
+    rows = json.loads(capsys.readouterr().out)["cgroups"]
+    kubepods = next(row for row in rows if row["level"] == "kubepods")
+    assert kubepods["now"] == {
+        "version": None,
+        "shares": 3788,
+        "weight": None,
+        "quota_us": None,
+        "period_us": 100000,
+        "share": None,
+    }
+    assert kubepods["after"]["weight"] == 145
+    assert [(case["when"], case["now"]["weight"]) for case in kubepods["cases"]] == [
+        ("cgroup v1, linear runtime", None),
+        ("cgroup v1, quadratic runtime", None),
+        ("cgroup v2, linear runtime", 145),
+        ("cgroup v2, quadratic runtime", 145),
+    ]
+
+
+def test_tree_draws_every_cgroup(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tree", "node/worker-b", *RECORDED_FLAGS]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "worker-b: cgroup v2 (assumed)"
+    assert lines[1].split() == ["CGROUP", "WEIGHT", "CPU", "OF", "NODE", "QUOTA"]
+    assert lines[2].split() == ["system.slice", "20", "13%"]
+    assert "│  └─ exporter" in "\n".join(lines)
+    assert next(line for line in lines if "exporter" in line and "node" not in line).split()[3:] == [
+        "1",
+        "->",
+        "6",
+        "0.7%",
+        "->",
+        "1.4%",
+        "25m",
+        "->",
+        "30m",
+    ]
+
+
+def test_explain_shows_the_arithmetic(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(["explain", "edge/legacy-gateway-315cc6eec-8cb1d", *RECORDED_FLAGS]) == 0
+    text = capsys.readouterr().out
+    for line in (
+        "how sure: cgroup version certain, kubelet certain, runtime assumed, system.slice hint",
+        "allocatable CPU 3700m -> 3700 * 1024 // 1000 = 3788 shares -> 1 + ((3788 - 2) * 9999) // 262142 = weight 145",
+        "kubepods: 145 / (145 + system.slice 100) = 59% of the node",
+        "requests of 8 active Burstable pods 2413m -> 2413 * 1024 // 1000 = 2470 shares",
+        "request envoy 300m + ext-authz 50m = 350m -> 358 shares -> 1 + ((358 - 2) * 9999) // 262142 = weight 14",
+        "now: envoy: 12 / (12 + ext-authz 2) = 86% of the pod",
+        "L = log2(307) = 8.2621: weight 40",
+        "now: limit 77m * 100000 us / 1000 = 7700 us: the quota",
+        "after: limit 77m * 100000 us / 1000 = 7700 us, rounded up to 8000 us: the quota",
+        "pod: 5.7% -> 5.7% of the node's CPU; 0.139 -> 0.139 times system.slice",
+    ):
+        assert line in text
+
+
+def test_explain_of_what_needs_no_move_says_so_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "-n", "edge", "gateway-8a6b3c5e6-24ef2", *RECORDED_FLAGS]) == 0
+    text = capsys.readouterr().out
+    assert text.count("NOW, AND NOTHING CHANGES") == 1
+    assert "AFTER" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["250m"], {"shares": 256, "linear": 10, "quadratic": 35, "back": 237, "requests": [[233, 258], [250, 258]]}),
+        (
+            ["--shares", "1024"],
+            {"shares": 1024, "linear": 39, "quadratic": 100, "back": 998, "requests": [[976, 1000], [989, 1000]]},
+        ),
+        (["1"], {"shares": 1024, "linear": 39, "quadratic": 100, "back": 998, "requests": [[976, 1000], [989, 1000]]}),
+    ],
+)
+def test_convert(words: list[str], expected: dict[str, object], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["convert", *words, "-o", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    weights = {entry["formula"]: entry for entry in data["weights"]}
+    assert {
+        "shares": data["shares"],
+        "linear": weights["linear"]["weight"],
+        "quadratic": weights["quadratic"]["weight"],
+        "back": data["read_back_shares"],
+        "requests": [entry["requests_milli"] for entry in data["weights"]],
+    } == expected
+
+
+def test_convert_a_weight_back(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["convert", "--weight", "39"]) == 0
+    assert capsys.readouterr().out == (
+        "linear      cpu.weight 39 (0.39 x the default 100): the weight of shares 999..1024, requests 976..1000m\n"
+        "quadratic   cpu.weight 39 (0.39 x the default 100): the weight of shares 295..305, requests 289..298m\n"
+        "inverse     998 shares: what the kubelet and cAdvisor read back from weight 39\n"
+    )

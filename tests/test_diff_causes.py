@@ -1,0 +1,135 @@
+"""What explains a difference that nobody predicted: other pods, another node, another request."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from kubectl_cgaudit.judge.diff.build import diff
+from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
+from tests.test_diff import GONE, N1, NEW, A, flat, now_of, of_nodes, only
+
+
+def test_other_pods_on_a_node_are_noticed_though_they_are_as_many() -> None:
+    """What explains a share that moved: other pods, another request of a neighbour, another size; and nothing else."""
+
+    def share(before: tuple[Any, ...], after: tuple[Any, ...], rules: str = V2_LINEAR) -> tuple[str, tuple[str, ...]]:
+        found = diff(audited(cluster(N1, *before), V2_LINEAR, "runtime"), now_of(cluster(N1, *after), rules))
+        (mine,) = [each for each in found.workloads if each.name == "a"]
+        (each,) = mine.pods
+        return next((m.outcome for m in each.measures if m.what == "share"), "unchanged"), each.because
+
+    a = pod("a", container("app", "1"))
+    why = ("n1 has other pods now, or pods that ask for other CPU, or another size",)
+    small, large = pod("b", container("app", "100m")), pod("b", container("app", "2"))
+    assert share((a, small), (a, large)) == ("other-cause", why)
+    assert share((a, small), (a, pod("c", container("app", "2")))) == ("other-cause", why)
+    assert share((a, small), (a, small, pod("c", container("app", "2")))) == ("other-cause", why)
+    # The same pods: a runtime that nobody spoke of moved it.
+    idle = pod("b", container("app", "10m"), qos="Burstable")
+    assert share((a, idle), (a, idle)) == ("unchanged", ())
+
+
+def test_a_pod_that_went_to_another_kind_of_node_says_so() -> None:
+    rules = f"{V2_LINEAR}\n- {{match: {{name: n3}}, cgroup: v1}}"
+    n3 = node("n3")
+    before = audited(cluster(N1, n3, pod("a", container("app", "1"))), rules, "runtime")
+    found = diff(before, now_of(cluster(N1, n3, pod("a", container("app", "1"), on="n3")), rules))
+    (moved,) = only(found).pods
+    assert (moved.outcome, moved.because[0]) == (
+        "other-cause",
+        "it was on n1 and is on n3, which is another kind of node",
+    )
+    same = audited(cluster(N1, n3, pod("a", container("app", "1"))), V2_LINEAR, "runtime")
+    stayed = diff(same, now_of(cluster(N1, n3, pod("a", container("app", "1"), on="n3")), V1))
+    assert only(stayed).outcome == "unpredicted"
+
+
+def test_the_limit_of_a_quota_is_compared_too() -> None:
+    one, two = (pod("a", container("app", "1", limit), qos="Burstable") for limit in ("2", "3"))
+    none = pod("a", container("app", "1"), qos="Burstable")
+
+    def quota(before: dict[str, Any], after: dict[str, Any]) -> tuple[Any, ...] | None:
+        found = diff(audited(cluster(N1, before), V2_LINEAR, "v2"), now_of(cluster(N1, after), V2_LINEAR))
+        return flat(found).get(("default/a", "a", "app", "quota-us"))
+
+    assert quota(one, one) is None
+    assert quota(one, two) == ("other-cause", (200000,), (200000,), (300000,))
+    assert quota(one, none) == ("other-cause", (200000,), (200000,), ("none",))
+    assert quota(none, one) == ("other-cause", ("none",), ("none",), (200000,))
+
+
+def test_a_neighbour_in_the_pod_that_asks_for_more_explains_a_part_and_no_weight() -> None:
+    before = pod("a", container("app", "1"), container("side", "100m"))
+    after = pod("a", container("app", "1"), container("side", "2"))
+    found = diff(audited(cluster(N1, before), V2_LINEAR, "v2"), now_of(cluster(N1, after), V2_QUADRATIC))
+    rows = {key[2:]: row[0] for key, row in flat(found).items()}
+    assert rows["app", "weight"] == "unpredicted"
+    assert rows["app", "in-pod"] == "other-cause"
+    assert rows["side", "weight"] == "other-cause"
+    (changed,) = only(found).pods
+    assert changed.because[0] == ("it asks for other CPU: side request 100m limit none -> request 2000m limit none")
+    gone = diff(
+        audited(cluster(N1, before), V2_LINEAR, "v2"), now_of(cluster(N1, pod("a", container("app", "1"))), V2_LINEAR)
+    )
+    assert only(gone).pods[0].because[0] == "it asks for other CPU: side request 100m limit none -> not there"
+    came = diff(
+        audited(cluster(N1, pod("a", container("app", "1"))), V2_LINEAR, "v2"), now_of(cluster(N1, before), V2_LINEAR)
+    )
+    assert only(came).pods[0].because[0] == "it asks for other CPU: side not there -> request 100m limit none"
+
+
+def test_the_worst_of_a_pod_may_be_its_own_and_containers_that_stayed_are_left_out() -> None:
+    found = diff(audited(cluster(N1, A, GONE), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR))
+    (each,) = only(found).pods
+    assert (each.outcome, {m.outcome for m in each.measures}) == ("other-cause", {"other-cause"})
+    stayed = diff(audited(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR))
+    assert only(stayed).pods[0].containers == ()
+
+
+def test_a_node_of_another_size_that_came_true_or_cannot_be_said_keeps_its_outcome() -> None:
+    found = diff(audited(cluster(N1), V1, "v2"), now_of(cluster(node("n1", cpu="4100m")), V2_LINEAR))
+    (changed,) = found.nodes
+    assert {key[1]: row[0] for key, row in of_nodes(found).items()} == {
+        "cgroup": "came-true",
+        "kubepods": "other-cause",
+        "system-slice": "came-true",
+        "pods-per-system": "came-true",
+    }
+    assert changed.because == ("its allocatable CPU was 4000m and is 4100m",)
+    slight = diff(audited(cluster(N1), V2_LINEAR, "v2"), now_of(cluster(node("n1", cpu="4001m")), V2_LINEAR))
+    assert [(each.outcome, each.because) for each in slight.nodes] == [("unchanged", ())]
+    against = now_of(cluster(N1), V2_LINEAR)
+    against = replace(against, nodes=tuple(replace(each, contradictions=("a but b",)) for each in against.nodes))
+    stayed = diff(audited(cluster(N1), V2_LINEAR, "v2"), against)
+    assert [(each.outcome, each.because) for each in stayed.nodes] == [("unchanged", ())]
+    as_before = diff(audited(cluster(N1), V1, "v2"), now_of(cluster(node("n1", cpu="8")), V1))
+    assert {key[1]: row[0] for key, row in of_nodes(as_before).items()} == {
+        "cgroup": "as-before",
+        "kubepods": "other-cause",
+        "system-slice": "as-before",
+        "pods-per-system": "other-cause",
+    }
+
+
+def test_another_limit_does_not_explain_a_weight_that_came_true() -> None:
+    one, two = (pod("a", container("app", "1", limit)) for limit in ("2", "3"))
+    found = diff(audited(cluster(N1, one), V1, "v2"), now_of(cluster(N1, two), V2_LINEAR))
+    rows = {key[2:]: row[0] for key, row in flat(found).items()}
+    assert (rows["app", "weight"], rows["app", "quota-us"]) == ("came-true", "other-cause")
+
+
+def test_a_share_that_moved_with_the_same_pods_has_no_other_cause() -> None:
+    small, large = (f"{V2_LINEAR}\n- {{system_slice: {weight}}}" for weight in (20, 500))
+    found = diff(audited(cluster(N1, A), small, "v2"), now_of(cluster(N1, A), large))
+    (each,) = only(found).pods
+    assert {m.what: m.outcome for m in each.measures} == {"share": "unpredicted", "against-system": "unpredicted"}
+    assert each.because == ()
+
+
+def test_pods_that_are_not_reported_explain_a_share_too() -> None:
+    """The audit is of namespace default; what else runs on the node is counted, not named."""
+    before, after = audited(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A, NEW, GONE), V2_LINEAR)
+    filtered = replace(after, workloads=tuple(each for each in after.workloads if each.name == "a"))
+    (each,) = only(diff(before, filtered)).pods
+    assert {m.outcome for m in each.measures} == {"other-cause"}
+    assert each.because == ("n1 has other pods now, or pods that ask for other CPU, or another size",)

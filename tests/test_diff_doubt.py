@@ -1,0 +1,198 @@
+"""What cannot be said of two moments, and what is said of the whole comparison."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from kubectl_cgaudit.judge.audit import Audit, NodeAudit
+from kubectl_cgaudit.judge.diff.build import diff
+from kubectl_cgaudit.judge.diff.nodes import same_ground
+from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
+from tests.test_diff import N1, N2, NEW, A, flat, now_of, of_nodes, only
+
+
+def first_node(rules: str = V1, **fields: Any) -> NodeAudit:
+    """A node's audit; `fields` are of its only moment before."""
+    (found,) = audited(cluster(N1, A), rules).nodes
+    (case,) = found.cases
+    return replace(found, cases=(replace(case, before=replace(case.before, **fields)),))
+
+
+def test_the_limits_are_those_of_the_first_audit() -> None:
+    """Without thresholds in it, those of the program."""
+    before = audited(cluster(N1, A), V1, "v2")
+    bare = replace(before, scenario=replace(before.scenario, thresholds={"other": 1.0}))
+    after = now_of(cluster(N1, A), V2_LINEAR)
+    found = diff(bare, after)
+    assert (found.nodes, found.workloads) == (diff(before, after).nodes, diff(before, after).workloads)
+    assert found.thresholds == {}
+    assert set(diff(before, after).thresholds) == {"system-loss", "system-gain", "pod-move"}
+
+
+def test_workloads_are_in_order_of_outcome_namespace_name_and_kind() -> None:
+    owners = [("StatefulSet", "b"), ("DaemonSet", "b"), ("StatefulSet", "a")]
+    pods = [
+        pod(f"p{n}-{namespace}", container("app", "1"), owner=owner, namespace=namespace)
+        for n, owner in enumerate(owners)
+        for namespace in ("y", "x")
+    ]
+    found = cluster(N1, *pods)
+    same = diff(audited(found, V1, "v2"), now_of(found, V2_LINEAR))
+    in_order = [
+        ("x", "a", "StatefulSet"),
+        ("x", "b", "DaemonSet"),
+        ("x", "b", "StatefulSet"),
+        ("y", "a", "StatefulSet"),
+        ("y", "b", "DaemonSet"),
+        ("y", "b", "StatefulSet"),
+    ]
+    assert [(each.namespace, each.name, each.kind) for each in same.workloads] == in_order
+    nothing, all_of_it = audited(cluster(N1), V1, "v2"), audited(found, V1, "v2")
+    gone, new = diff(all_of_it, nothing), diff(nothing, all_of_it)
+    for lone in (gone.gone_workloads, new.new_workloads):
+        assert [(each.namespace, each.name, each.kind) for each in lone] == in_order
+    assert (gone.workloads, new.workloads) == ((), ())
+
+
+def test_pods_that_could_not_be_read_leave_the_workload_open() -> None:
+    before, after = audited(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR)
+    assert only(diff(before, after)).outcome == "unchanged"
+
+    def half_read(of: Audit) -> Audit:
+        return replace(of, workloads=tuple(replace(each, unpredicted_pods=1) for each in of.workloads))
+
+    assert only(diff(half_read(before), after)).outcome == "unknown"
+    assert only(diff(before, half_read(after))).outcome == "unknown"
+    assert only(diff(before, half_read(after))).unpredicted_pods == 1
+    none = replace(after, workloads=tuple(replace(each, pods=()) for each in after.workloads))
+    assert only(diff(before, none)).outcome == "unknown"
+    lone = diff(audited(cluster(N1), V1), half_read(after)).new_workloads
+    assert [each.pod_count for each in lone] == [2]
+
+
+def test_the_values_of_a_lone_workload_are_each_said_once_by_container() -> None:
+    pair = cluster(
+        N1,
+        N2,
+        pod("w-1", container("app", "1"), container("side", "100m"), on="n1", owner=("StatefulSet", "web")),
+        pod("w-2", container("app", "1"), container("side", "100m"), on="n2", owner=("StatefulSet", "web")),
+        pod("w-3", container("app", "1"), container("side", "100m"), on="n2", owner=("StatefulSet", "web")),
+    )
+    rules = f"{V2_QUADRATIC}\n- {{match: {{name: n2}}, runtimes: {{default: runc 1.1.15}}}}"
+    (new,) = diff(audited(cluster(N1, N2), rules), now_of(pair, rules)).new_workloads
+    assert (new.pod_count, [(each.name, each.values) for each in new.containers]) == (
+        3,
+        [("app", ("weight 100", "weight 39")), ("side", ("weight 17", "weight 4"))],
+    )
+
+
+def test_lone_nodes_and_more_than_one_of_each_are_counted() -> None:
+    two = [pod(name, container("app", "1")) for name in ("g1", "g2")]
+    before = audited(cluster(N1, N2, *two), V1, "v2")
+    found = diff(before, now_of(cluster(node("m1", cpu="16"), NEW | {"spec": NEW["spec"] | {"nodeName": "m1"}})))
+    assert found.summary.sentence == (
+        "No workload is in both. No node is in both. Nothing moved that nobody predicted. 1 workload is new, 2 workloads "
+        "are gone, 1 node is new, 2 nodes are gone."
+    )
+    assert "No node and no workload is in both: these are two clusters, or nothing of the first is left." in (
+        found.summary.notes
+    )
+    partly = diff(before, now_of(cluster(N1, N2), V1))
+    assert not [note for note in partly.summary.notes if note.startswith("No node and")]
+    other = diff(
+        before,
+        now_of(cluster(node("m1", cpu="16"), *(each | {"spec": each["spec"] | {"nodeName": "m1"}} for each in two))),
+    )
+    assert not [note for note in other.summary.notes if note.startswith("No node and")]
+    (new,) = diff(audited(cluster(), ""), now_of(cluster(N1), "")).new_nodes
+    assert (new.name, new.allocatable_milli, new.pod_count, new.sure, new.cgroup) == ("n1", 4000, 0, True, ("v1", "v2"))
+
+
+def incomplete(of: Audit) -> Audit:
+    return replace(of, coverage=replace(of.coverage, complete=False))
+
+
+def test_an_incomplete_side_is_named_and_makes_what_the_other_has_more_unsure() -> None:
+    before, after = audited(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR)
+    sure, doubt = "Nothing moved that nobody predicted.", "Nothing is known to have moved that nobody predicted."
+    assert diff(before, after).summary.sentence.endswith(sure)
+    for first, second, name in ((incomplete(before), after, "before"), (before, incomplete(after), "after")):
+        summary = diff(first, second).summary
+        assert summary.sentence.endswith(doubt)
+        assert summary.notes[0].startswith(f"The audit {name} is incomplete: ")
+        assert len([note for note in summary.notes if note.startswith("Because of that")]) == 0
+    more = now_of(cluster(N1, N2, A), V2_LINEAR)
+    for first, second in ((incomplete(before), more), (more, incomplete(before))):
+        summary = diff(first, second).summary
+        assert len([note for note in summary.notes if note.startswith("Because of that")]) == 1
+    for first, second in ((before, incomplete(more)), (incomplete(more), before)):
+        summary = diff(first, second).summary
+        assert len([note for note in summary.notes if note.startswith("Because of that")]) == 0
+
+
+def test_what_moved_on_a_node_alone_counts_as_moved_and_is_not_called_nothing() -> None:
+    found = diff(audited(cluster(N1), V1, "runtime"), now_of(cluster(N1), V2_LINEAR))
+    assert (found.workloads, found.summary.moved) == ((), True)
+    assert "Nothing" not in found.summary.sentence
+
+
+def test_a_handler_that_only_one_side_has_is_not_compared() -> None:
+    before, after = audited(cluster(N1), V2_LINEAR, "v2"), now_of(cluster(N1), V2_LINEAR)
+
+    def with_another(of: Audit) -> Audit:
+        (found,) = of.nodes
+        (case,) = found.cases
+        moments = [
+            replace(each, runtimes={**each.runtimes, "more": "runc 1.1.15 (linear)"})
+            for each in (case.before, case.after)
+        ]
+        return replace(of, nodes=(replace(found, cases=(replace(case, before=moments[0], after=moments[1]),)),))
+
+    assert of_nodes(diff(with_another(before), after)) == of_nodes(diff(before, with_another(after))) == {}
+
+
+def test_a_node_that_is_unknown_in_many_cases_still_says_what_all_agree_on() -> None:
+    found = diff(audited(cluster(N1, A), V1, "runtime"), now_of(cluster(N1, A), "- {cgroup: v2}"))
+    assert {key[1]: row[0] for key, row in of_nodes(found).items()}["cgroup"] == "unpredicted"
+
+
+def test_what_is_at_the_root_is_the_same_ground_where_both_know_it_by_the_same_right() -> None:
+    one = first_node()
+
+    def knowing(what: str, confidence: str) -> NodeAudit:
+        from kubectl_cgaudit.judge.audit import Known
+
+        return replace(one, known={**one.known, what: Known("x", confidence, "test")})
+
+    for what in ("system_slice", "root"):
+        bare = replace(one, known={})
+        assert same_ground(bare, knowing(what, "hint")), what
+        assert same_ground(bare, knowing(what, "unknown")), what
+        assert not same_ground(
+            replace(bare, known={}), replace(bare, known={what: knowing(what, "measured").known[what]})
+        )
+
+
+def test_weights_can_come_true_where_nothing_can_be_said_of_the_root() -> None:
+    told = f"{V2_QUADRATIC}\n- {{system_slice: 20}}"
+    found = diff(audited(cluster(N1, A), V2_LINEAR, "runtime"), now_of(cluster(N1, A), told))
+    rows = {key[2:]: row[0] for key, row in flat(found).items()}
+    assert rows["app", "weight"] == "came-true"
+    assert {rows["", "share"], rows["", "against-system"]} == {"unknown"}
+
+
+def test_a_node_whose_cgroups_are_untold_moved_nothing() -> None:
+    after = now_of(cluster(N1, A), V2_LINEAR)
+    untold = replace(after, nodes=tuple(replace(each, confidence="unknown") for each in after.nodes))
+    found = diff(audited(cluster(N1, A), V1, "runtime"), untold)
+    assert {row[0] for row in (*of_nodes(found).values(), *flat(found).values())} == {"unknown"}
+
+
+def test_one_workload_or_one_node_in_doubt_is_enough_to_say_so() -> None:
+    doubt = "Nothing is known to have moved that nobody predicted."
+    told = f"{V2_LINEAR}\n- {{system_slice: 20}}"
+    found = diff(audited(cluster(N1), V2_LINEAR, "v2"), now_of(cluster(N1), told))
+    assert found.summary.sentence.endswith(doubt)
+    before, after = audited(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR)
+    half = replace(after, workloads=tuple(replace(each, unpredicted_pods=1) for each in after.workloads))
+    assert diff(before, half).summary.sentence.endswith(doubt)

@@ -1,0 +1,37 @@
+"""What comes of one prediction: outcomes of numbers and words, and the worst of several."""
+
+from kubectl_cgaudit.judge.diff.outcome import Limit, consistent, of_numbers, of_words, within, worst
+from kubectl_cgaudit.judge.diff.types import Measure
+
+
+def test_halves_of_a_measure() -> None:
+    limit = Limit(0.1, 0.2)
+    assert [limit.moved(1.0, now) for now in (0.9, 0.91, 1.19, 1.2)] == [True, False, False, True]
+    assert [limit.moved(-1.0, now) for now in (-1.1, -1.09, -0.81, -0.8)] == [True, False, False, True]
+    assert within(None, 1.0, 1.0, limit) == "unknown"
+    assert within(1.0, 0.5, 1.5, limit) == "otherwise"
+    assert within(1.0, 2.0, 1.95, limit) == "came-true"
+    assert within(1.0, 2.0, 1.05, limit) == "as-before"
+    assert worst([]) == "unchanged"
+    words = of_words("weight", "", [("none", "none"), (5, 5)], ["none", 4])
+    assert (words.outcome, words.before, words.now) == ("unknown", (5, "none"), (4, "none"))
+    numbers = of_numbers("share", [(None, 0.5), (0.25, None)], [None, 0.5], limit)
+    assert (numbers.before, numbers.predicted, numbers.now) == ((0.25,), (0.5,), (0.5,))
+
+
+def test_a_number_that_moved_only_from_what_was_predicted_is_unchanged() -> None:
+    assert within(1.0, 0.92, 1.02, Limit(0.10, 0.10)) == "unchanged"
+
+
+def test_many_numbers_are_in_order() -> None:
+    numbers = [3.0, 0.75, 2.0, 0.5, 0.25, 1.0]
+    found = of_numbers("share", [(each, each) for each in numbers], numbers, Limit(0.1, 0.1))
+    assert found.before == found.predicted == found.now == (0.25, 0.5, 0.75, 1.0, 2.0, 3.0)
+
+
+def test_where_a_change_was_predicted_nothing_of_the_same_cgroup_moved_unpredicted() -> None:
+    changed = Measure("weight", "", "came-true", ("a",), ("b",), ("b",))
+    moved = Measure("quota-us", "", "unpredicted", (1,), (1,), (2,))
+    stayed = Measure("share", "", "unchanged", (1.0,), (1.0,), (1.0,))
+    assert [each.outcome for each in consistent([changed, moved, stayed])] == ["came-true", "otherwise", "unchanged"]
+    assert [each.outcome for each in consistent([moved, stayed])] == ["unpredicted", "unchanged"]

@@ -1,0 +1,165 @@
+"""One request: how long it may take, what comes back, and why nothing does."""
+
+import io
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import urllib3
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProtocolError, ProxyError, ReadTimeoutError
+from urllib3.exceptions import SSLError as TlsError
+
+from kubectl_cgaudit.collect import door
+from kubectl_cgaudit.collect.door import Answer, Door
+from kubectl_cgaudit.collect.failure import RequestError, UnreachableError
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(door, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+class Response(io.BytesIO):
+    """An answer of urllib3: reading it may take time, or fail."""
+
+    status = 200
+
+    def __init__(self, body: bytes, clock: list[float], *, each: float = 0.0, error: Exception | None = None) -> None:
+        super().__init__(body)
+        self.headers: dict[str, str] = {}
+        self._clock, self._each, self._error = clock, each, error
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        self._clock[0] += self._each
+        if self._error:
+            raise self._error
+        return super().read1(size)
+
+
+class Pool:
+    """A pool that gives one response, or fails after some time."""
+
+    def __init__(self, gives: Response | Exception, clock: list[float], after: float = 0.0) -> None:
+        self.gives, self.clock, self.after = gives, clock, after
+        self.asked: list[Any] = []
+
+    def request(self, method: str, url: str, **more: Any) -> Response:
+        self.asked.append((method, url, more))
+        self.clock[0] += self.after
+        if isinstance(self.gives, Exception):
+            raise self.gives
+        return self.gives
+
+
+def opened(pool: Pool, seconds: float = 10.0, limit: int = MIB, connect: float | None = None) -> Door:
+    return Door(pool, "https://host", {"X": "y"}, "host", seconds, limit, connect)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "connect", "ends", "read", "connecting"),
+    [
+        (10.0, None, 103.0, 3.0, 3.0),
+        (2.0, None, 900.0, 2.0, 2.0),
+        (60.0, None, 900.0, 60.0, door.CONNECT_SECONDS),
+        (60.0, 1.5, 900.0, 60.0, 1.5),
+        (60.0, 1.5, 101.0, 1.0, 1.0),
+        (60.0, None, 99.0, 0.001, 0.001),
+    ],
+)
+def test_no_request_waits_longer_than_the_first_of_its_ends(
+    seconds: float, connect: float | None, ends: float, read: float, connecting: float, clock: list[float]
+) -> None:
+    pool = Pool(Response(b"", clock), clock)
+    opened(pool, seconds, connect=connect).get("/x", ends)
+    ((method, url, more),) = pool.asked
+    assert (method, url, more["headers"]) == ("GET", "https://host/x", {"X": "y"})
+    assert (more["timeout"].read_timeout, more["timeout"].connect_timeout) == (read, connecting)
+    # Neither urllib3 asks again, nor is a token sent to where the server points, nor is a body read without its limits.
+    assert (more["retries"], more["redirect"], more["preload_content"]) == (False, False, False)
+
+
+@pytest.mark.parametrize(("headers", "said"), [({}, ""), ({"Retry-After": "7"}, "7")])
+def test_an_answer_has_its_status_and_when_to_come_again(
+    headers: dict[str, str], said: str, clock: list[float]
+) -> None:
+    response = Response(b"body", clock)
+    response.status, response.headers = 429, headers
+    assert opened(Pool(response, clock)).get("/", 900.0) == Answer(429, b"body", said)
+    assert response.closed
+
+
+def test_a_body_may_be_as_large_as_its_limit_and_no_larger(clock: list[float]) -> None:
+    assert len(opened(Pool(Response(b"x" * 3 * MIB, clock), clock), limit=3 * MIB).get("/", 900.0).body) == 3 * MIB
+    response = Response(b"x" * (3 * MIB + 1), clock)
+    with pytest.raises(RequestError, match=r"^host cannot be asked: the answer is larger than 3 MiB; ") as error:
+        opened(Pool(response, clock), limit=3 * MIB).get("/", 900.0)
+    assert (error.value.why, response.closed) == ("larger than 3 MiB", True)
+
+
+def test_a_body_that_trickles_ends_with_the_time(clock: list[float]) -> None:
+    response = Response(b"x" * 5 * MIB, clock, each=4.0)
+    with pytest.raises(RequestError) as error:
+        opened(Pool(response, clock), limit=8 * MIB).get("/", 900.0)
+    assert (error.value.why, error.value.silent) == ("no answer within 10 s", True)
+    # After 4 s, 8 s and 12 s: what came in time is not read on for ever.
+    assert (clock[0], response.closed) == (112.0, True)
+
+
+POOL = urllib3.HTTPConnectionPool("host")
+
+
+READ = ReadTimeoutError(POOL, "/", "timed out")
+
+
+FEW, TEN = "no connection within a few seconds", "no answer within 10 s"
+
+
+@pytest.mark.parametrize(
+    ("error", "after", "why", "silent", "unreachable"),
+    [
+        (TimeoutError(), 10.0, TEN, True, False),
+        (TimeoutError(), 9.96, TEN, True, False),
+        (TimeoutError(), 9.9, FEW, False, False),
+        (READ, 10.0, "", True, False),
+        (READ, 1.0, "", False, True),
+        (ConnectTimeoutError(), 1.0, "", False, True),
+        (ConnectTimeoutError(), 10.0, "", False, True),
+        (NewConnectionError(POOL, "no way"), 0.0, "", False, True),
+        (TlsError("bad"), 0.0, "", False, True),
+        (ProxyError("bad", OSError()), 0.0, "", False, True),
+        (ProtocolError("gone"), 0.0, "gone", False, False),
+        (OSError(5, "Input/output error"), 0.0, "Input/output error", False, False),
+        (ValueError("bad"), 0.0, "bad", False, False),
+    ],
+)
+def test_what_fails_on_the_way(
+    error: Exception, after: float, why: str, silent: bool, unreachable: bool, clock: list[float]
+) -> None:
+    with pytest.raises(RequestError) as caught:
+        opened(Pool(error, clock, after)).get("/", 900.0)
+    found = caught.value
+    assert (found.silent, isinstance(found, UnreachableError)) == (silent, unreachable)
+    assert found.why == (why or found.why)
+    assert str(found).startswith(f"host cannot be asked: {found.why}; ")
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [(ProtocolError("gone"), "the answer breaks off"), (OSError(5, "Input/output error"), "Input/output error")],
+)
+def test_an_answer_that_breaks_off_says_so_and_may_be_asked_for_again(
+    error: Exception, why: str, clock: list[float]
+) -> None:
+    response = Response(b"", clock, error=error)
+    with pytest.raises(RequestError) as caught:
+        opened(Pool(response, clock)).get("/", 900.0)
+    assert (caught.value.why, caught.value.silent, response.closed) == (why, False, True)
+    assert not isinstance(caught.value, UnreachableError)
+
+
+def status(answer: Answer) -> int:
+    return answer.status

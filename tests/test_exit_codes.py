@@ -1,0 +1,163 @@
+"""How a run ends: exit codes, and one sentence for each error."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from kubectl_cgaudit.cli import main, policy
+from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
+from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
+from tests.support import RECORDED_FLAGS, audited, cluster, command, container, node, pod, recorded_audit
+
+
+@pytest.mark.parametrize(
+    ("level", "code", "said"),
+    [
+        ("none", 0, ""),
+        ("critical", 0, ""),
+        ("high", FOUND, "--fail-on: 5 findings of severity high or worse\n"),
+    ],
+)
+def test_what_fails_an_audit(level: str, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert policy.exit_code(recorded_audit(), policy.read(None, None, level)) == code
+    assert capsys.readouterr().err == said
+
+
+def test_nothing_is_worse_than_critical(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubectl_cgaudit.judge.standing.at_or_above", lambda findings, severity: 1)
+    assert policy.exit_code(recorded_audit(), policy.read(None, None, "critical")) == FOUND
+    assert capsys.readouterr().err == "--fail-on: 1 finding of severity critical\n"
+
+
+def test_an_incomplete_audit_is_no_pass() -> None:
+    half = audited(cluster(node(), pod("p", container("c", "1"), on="gone")))
+    assert policy.exit_code(half, policy.read(None, None, "none")) == INCOMPLETE == 3
+
+
+def raising(error: BaseException) -> Callable[..., None]:
+    def call(*_: Any, **__: Any) -> None:
+        raise error
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (CgauditError("a\x1b[31m"), 1, "a\\x1b[31m"),
+        (UsageError("a"), 2, "a"),
+        (click.UsageError("a."), 2, "a; see kubectl cgaudit --help"),
+        (
+            click.UsageError("a", click.Context(click.Command("x"), info_name="x y")),
+            2,
+            "a; see x y --help",
+        ),
+        (click.ClickException("a"), 1, "a"),
+        (click.Abort(), 130, "interrupted; every file is whole or as it was"),
+        (KeyboardInterrupt(), 130, "interrupted; every file is whole or as it was"),
+        (
+            OSError(28, "No space left on device"),
+            1,
+            "standard output cannot be written: No space left on device; write to a file with -o FORMAT=FILE",
+        ),
+        (OSError("odd"), 1, "standard output cannot be written: odd; write to a file with -o FORMAT=FILE"),
+        (
+            RecursionError(),
+            1,
+            "the input is nested too deeply to be what kubectl prints; save it again with kubectl",
+        ),
+    ],
+)
+def test_how_every_error_ends(
+    error: BaseException,
+    code: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "stdout", sys.stdout)
+    monkeypatch.setattr(main.group, "main", raising(error))
+    assert main.run([]) == code
+    assert capsys.readouterr() == ("", f"error: {said}\n")
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main.run([]) == code
+
+
+@pytest.mark.parametrize("error", [PipeClosedError(), BrokenPipeError()])
+def test_a_reader_that_is_gone_ends_the_run_in_silence(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(main.group, "main", raising(error))
+    with (tmp_path / "out").open("w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert main.run([]) == 141
+        # What is still to be flushed goes nowhere.
+        out.write("late")
+    assert (tmp_path / "out").read_text() == ""
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("result", "code"), [(None, 0), ("text", 0), (0, 0), (3, 3), (4, 4)])
+def test_the_exit_code_of_a_command(result: Any, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main.group, "main", lambda *_, **__: result)
+    assert main.run([]) == code
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main.run([]) == code
+
+
+def test_standard_output_that_fails_at_the_last_moment_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(main.group, "main", lambda *_, **__: 0)
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert main.run([]) == 1
+    assert "standard output cannot be written: No space left on device" in capsys.readouterr().err
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    script = (
+        " ".join(f"'{word}'" for word in command(*RECORDED_FLAGS, "-o", "json"))
+        + " | head -c 10 >/dev/null; exit ${PIPESTATUS[0]}"
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode in (0, 141), done.stderr) == (True, "")
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_run_that_is_told_to_end_cleans_up(tmp_path: Path, name: str, code: int) -> None:
+    words = command(*RECORDED_FLAGS, "-o", f"json={tmp_path / 'a.json'}", "-o", f"yaml={tmp_path / 'pipe'}")
+    os.mkfifo(tmp_path / "pipe")
+    # Opening the pipe lets it go on; it then waits until somebody reads.
+    with (
+        subprocess.Popen(words, stderr=subprocess.DEVNULL) as running,
+        (tmp_path / "pipe").open("rb"),
+    ):
+        while not [path for path in tmp_path.iterdir() if path.suffix == ".tmp"]:
+            assert running.poll() is None
+            time.sleep(0.01)
+        running.send_signal(getattr(signal, name))
+        assert running.wait() == code
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe"]
+
+
+def test_ctrl_c_leaves_no_traceback() -> None:
+    running = subprocess.Popen(
+        command("-f", "-"), stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    time.sleep(3)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=20)
+    assert (running.returncode, out, err) == (130, "", "error: interrupted; nothing was written\n")

@@ -1,0 +1,188 @@
+"""The way to the server: names, addresses, TLS, proxies, and servers that do not answer."""
+
+import socket
+import time
+
+import pytest
+
+from kubectl_cgaudit.collect import live, transport
+from kubectl_cgaudit.collect.live import Connection
+from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.collect.progress import silent
+from kubectl_cgaudit.errors import ClusterError
+from tests.vcr_support import kubeconfig, serve
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+def everything(namespace, labels):
+    return True
+
+
+def read(connection, namespace=None, selects=everything, progress=silent) -> Cluster:
+    return live.read(connection, namespace, selects, "", progress)
+
+
+def test_connection_refused(tmp_path):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        host = f"127.0.0.1:{unused.getsockname()[1]}"
+        path = kubeconfig(tmp_path / "c", server=f"https://{host}")
+        with pytest.raises(ClusterError) as caught:
+            read(Connection(kubeconfig=path))
+    assert str(caught.value) == (
+        f"{host} cannot be asked: connection refused; check that it runs and the port in the kubeconfig is right"
+    )
+
+
+@pytest.mark.parametrize(
+    ("scheme", "why"),
+    [
+        ("http", "no answer within 0.2 s; try again with a longer --request-timeout"),
+        ("https", "no answer within 0.2 s; try again with a longer --request-timeout"),
+    ],
+)
+def test_server_that_never_answers(tmp_path, scheme, why, pauses):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host = f"127.0.0.1:{silent.getsockname()[1]}"
+        path = kubeconfig(tmp_path / "c", server=f"{scheme}://{host}")
+        with pytest.raises(ClusterError) as caught:
+            read(Connection(kubeconfig=path, timeout_seconds=0.2))
+    # Asked twice and no more: a server that says nothing costs two deadlines and one pause.
+    assert pauses == [0.5]
+    assert str(caught.value) == f"{host} cannot be asked: {why}"
+
+
+def test_handshake_that_never_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(transport, "connect_seconds", lambda url, shown: 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(
+            ClusterError, match=r"cannot be asked: no connection within a few seconds; check the server"
+        ):
+            read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server=f"https://{host}")))
+
+
+@pytest.fixture
+def no_names(monkeypatch):
+    def fail(*args, **kwargs):
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+
+
+def test_unknown_name(tmp_path, no_names):
+    with pytest.raises(ClusterError) as caught:
+        read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server="https://nowhere.invalid:6443")))
+    assert str(caught.value) == (
+        "nowhere.invalid:6443 cannot be asked: its name cannot be resolved; "
+        "check the server in the kubeconfig and the network (VPN, proxy, firewall)"
+    )
+
+
+def test_resolver_that_hangs(tmp_path, monkeypatch):
+    monkeypatch.setattr(transport, "_RESOLVE_SECONDS", 0.1)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: [] if time.sleep(0.5) else [()])
+    with pytest.raises(ClusterError, match=r"^slow\.example cannot be asked: its name was not resolved in 0\.1 s; "):
+        read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server="https://slow.example")))
+
+
+@pytest.mark.parametrize(("addresses", "seconds"), [(1, 4.0), (2, 3.0), (6, 1.0)])
+def test_all_addresses_are_tried_in_time(monkeypatch, addresses, seconds):
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: [()] * addresses)
+    assert transport.connect_seconds("https://api.example", "api.example") == seconds
+
+
+def test_trusted_certificate(tmp_path):
+    with serve(tls=tmp_path) as server:
+        cluster = read(
+            Connection(
+                kubeconfig=kubeconfig(tmp_path / "c", server=server.url, cluster={"certificate-authority": "ca.crt"})
+            )
+        )
+    assert len(cluster.nodes) == 1
+    assert cluster.reading.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("cluster", "reason"),
+    [
+        ({}, "unable to get local issuer certificate"),
+        (
+            {"certificate-authority": "ca.crt", "tls-server-name": "other.example"},
+            "Hostname mismatch, certificate is not valid for 'other.example'",
+        ),
+    ],
+)
+def test_distrusted_certificate(tmp_path, cluster, reason):
+    with serve(tls=tmp_path) as server, pytest.raises(ClusterError) as caught:
+        read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server=server.url, cluster=cluster)))
+    assert str(caught.value) == (
+        f"{server.host} cannot be asked: its TLS certificate is not trusted: {reason}; "
+        "check certificate-authority and tls-server-name in the kubeconfig"
+    )
+
+
+def test_skipped_verification_is_a_note(tmp_path):
+    with serve(tls=tmp_path) as server:
+        path = kubeconfig(tmp_path / "c", server=server.url, cluster={"insecure-skip-tls-verify": True})
+        cluster = read(Connection(kubeconfig=path))
+    assert len(server.requests) == 6
+    assert cluster.reading.notes == ("TLS verification is off, as the kubeconfig says",)
+
+
+def test_https_to_a_plain_server(tmp_path):
+    with serve() as server, pytest.raises(ClusterError) as caught:
+        read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server=f"https://{server.host}")))
+    assert str(caught.value).startswith(f"{server.host} cannot be asked: TLS failed: ")
+    assert str(caught.value).endswith(
+        "; check that the server speaks HTTPS, and the certificates and keys in the kubeconfig"
+    )
+
+
+def test_path_in_the_server_url(tmp_path):
+    with serve() as server:
+        path = kubeconfig(tmp_path / "c", server=f"{server.url}/k8s/clusters/c-1/")
+        cluster = read(Connection(kubeconfig=path))
+    assert server.requests[0].path == "/k8s/clusters/c-1/api/v1/nodes?limit=500"
+    assert cluster.reading.source == f"cluster {server.host} (context mixed)"
+
+
+def test_proxy_of_the_kubeconfig(tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "*")
+    with serve() as proxy:
+        login = {"proxy-url": proxy.url.replace("//", "//me:p%40ss@")}
+        path = kubeconfig(tmp_path / "c", server="http://far.invalid:8080", cluster=login)
+        read(Connection(kubeconfig=path))
+    assert proxy.requests[0].path == "http://far.invalid:8080/api/v1/nodes?limit=500"
+    assert proxy.requests[0].headers["Proxy-Authorization"] == "Basic bWU6cEBzcw=="
+
+
+def test_proxy_of_the_environment(tmp_path, monkeypatch):
+    with serve() as proxy, serve() as server:
+        monkeypatch.setenv("http_proxy", proxy.host)
+        read(Connection(kubeconfig=kubeconfig(tmp_path / "far", server="http://far.invalid:8080")))
+        assert len(proxy.requests) == 6
+        read(Connection(kubeconfig=kubeconfig(tmp_path / "near", server=server.url)))
+        assert (len(proxy.requests), len(server.requests)) == (6, 6)
+
+
+def test_proxy_that_is_ruled_out(tmp_path, monkeypatch, no_names):
+    monkeypatch.setenv("http_proxy", "http://proxy.invalid:3128")
+    monkeypatch.setenv("no_proxy", ".example,far.invalid")
+    with pytest.raises(ClusterError, match=r"^far\.invalid:8080 cannot be asked: its name cannot be resolved; "):
+        read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server="http://far.invalid:8080")))
+
+
+def test_proxy_that_is_away(tmp_path):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        proxy = f"127.0.0.1:{unused.getsockname()[1]}"
+        cluster = {"proxy-url": f"http://me:secret@{proxy}"}
+        path = kubeconfig(tmp_path / "c", server="https://far.invalid", cluster=cluster)
+        with pytest.raises(ClusterError) as caught:
+            read(Connection(kubeconfig=path))
+    assert str(caught.value) == (
+        f"far.invalid through the proxy {proxy} cannot be asked: connection refused; "
+        "check that it runs and the port in the kubeconfig is right"
+    )

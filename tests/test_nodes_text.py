@@ -1,0 +1,97 @@
+"""`nodes` as text: which nodes share a row, and what would settle what is open."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit
+from kubectl_cgaudit.report import nodes
+from kubectl_cgaudit.report.screen import PLAIN
+from tests.hostile import hand_made
+
+OURS = hand_made("web")
+
+
+SURE, OPEN = Known("v1", "certain", ""), Known(None, "unknown", "")
+
+
+RUNC = Known("runc 1.3.6", "likely", "")
+
+
+def of_node(name: str, cgroup: Known = SURE, runtime: Known | None = RUNC, **fields: Any) -> NodeAudit:
+    known = {"cgroup": cgroup, "kubelet": RUNC, "system_slice": SURE}
+    known |= {} if runtime is None else {"runtime:default": runtime}
+    return replace(OURS.nodes[0], name=name, known=known, **fields)
+
+
+def of_nodes(*shown: NodeAudit, evidence: bool = False) -> str:
+    return nodes.as_text(shown, evidence=evidence, events_read=True, screen=replace(PLAIN, width=1000))
+
+
+def test_what_of_a_node_does_not_fit_together_is_said() -> None:
+    text = of_nodes(of_node("a", contradictions=("cgroup is v1 and v2",), problems=("timed out",)), of_node("b"))
+    assert "\nCONTRADICTIONS\na: cgroup is v1 and v2\n" in text
+    assert "\nKUBELETS THAT DID NOT ANSWER\na: timed out\n" in text
+    assert "TO SETTLE" not in text
+    assert "CONTRADICTIONS" not in of_nodes(of_node("a"))
+
+
+def test_only_nodes_of_which_the_same_is_known_share_a_row() -> None:
+    def rows(*shown: NodeAudit) -> int:
+        return of_nodes(*shown).partition("\n\n")[0].count("\n")
+
+    alike = (of_node("a"), of_node("b"))
+    assert rows(*alike) == rows(of_node("a"))
+    for other_ in (
+        of_node("b", replace(SURE, value="v2")),
+        of_node("b", replace(SURE, confidence="assumed")),
+        of_node("b", kubelet_version="v9"),
+        of_node("b", runtime=replace(RUNC, value="crun 1.28")),
+    ):
+        assert rows(of_node("a"), other_) == rows(*alike) + 1
+    assert "Of like nodes" not in of_nodes(*(of_node(name) for name in "abc"))
+    assert "Of like nodes three are named" in of_nodes(*(of_node(name) for name in "abcd"), of_node("e", OPEN))
+
+
+def test_a_node_without_a_pod_has_a_row() -> None:
+    (row,) = [line for line in of_nodes(of_node("lonely", runtime=None)).splitlines() if line.startswith("lonely")]
+    assert "no pod" in row
+
+
+def test_evidence_is_called_what_it_is() -> None:
+    hint = EvidenceRecord("cgroup", "v1", "hint", "image", "old")
+    text = of_nodes(of_node("a", evidence=(hint, replace(hint, confidence="certain"))), of_node("b"), evidence=True)
+    assert "  hint     cgroup is probably v1: image: old\n  certain  cgroup is v1: image: old\n" in text
+    assert "EVIDENCE OF b\n  none beyond the defaults and the states file\n" in of_nodes(
+        of_node("b", evidence=()), evidence=True
+    )
+
+
+EVENTS, LOOK, MEASURE = "Cgroup version of ", "Look on one node of ", "Measure it: "
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "runtime", "events_read", "measured", "steps"),
+    [
+        (SURE, RUNC, False, False, []),
+        (OPEN, RUNC, False, False, [EVENTS, LOOK, MEASURE]),
+        (OPEN, RUNC, True, False, [LOOK, MEASURE]),
+        (SURE, OPEN, False, False, [LOOK, MEASURE]),
+        (SURE, OPEN, False, True, [LOOK]),
+        (OPEN, OPEN, False, True, [EVENTS, LOOK]),
+    ],
+)
+def test_what_would_settle_what_is_open(
+    cgroup: Known, runtime: Known, events_read: bool, measured: bool, steps: list[str]
+) -> None:
+    evidence = (EvidenceRecord("cgroup", "v1", "hint", "kubelet /metrics", ""),) if measured else ()
+    one = of_node("a", cgroup, runtime, evidence=evidence)
+    found = nodes.settle([one, of_node("settled")], events_read=events_read)
+    assert [each[: len(step)] for each, step in zip(found, steps, strict=True)] == steps
+    looks = "".join(found)
+    assert ("stat -fc" in looks, "runc --version" in looks) == (cgroup is OPEN, runtime is OPEN)
+    assert "settled" not in looks
+    # One node that was not measured is enough to say how it can be.
+    both = nodes.settle([one, of_node("b", OPEN)], events_read=True)
+    assert both[-1].startswith(MEASURE)

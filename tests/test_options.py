@@ -1,0 +1,189 @@
+"""Flags: what they are read into, and what is refused."""
+
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from kubectl_cgaudit.cli import options, policy
+from kubectl_cgaudit.collect import live
+from kubectl_cgaudit.errors import UsageError
+from tests.support import cluster, container, node, pod
+
+NONE: dict[str, Any] = {
+    "files": (),
+    "states": None,
+    "namespace": None,
+    "all_namespaces": False,
+    "selector": None,
+    "kubeconfig": None,
+    "context": None,
+    "cluster": None,
+    "user": None,
+    "as_user": None,
+    "as_groups": (),
+    "request_timeout": "0",
+    "kubelet": None,
+    "kubelet_insecure_tls": False,
+}
+
+
+def source(**flags: Any) -> options.Source:
+    return options.source(NONE | flags)
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "shown"),
+    [
+        ("kubeconfig", "x", "--kubeconfig"),
+        ("context", "x", "--context"),
+        ("cluster", "x", "--cluster"),
+        ("user", "x", "--user"),
+        ("as_user", "x", "--as"),
+        ("as_groups", ("x",), "--as-group"),
+    ],
+)
+def test_files_and_a_cluster_are_not_read_together(flag: str, value: Any, shown: str) -> None:
+    with pytest.raises(UsageError, match=f"^-f reads files and {shown} speaks of a cluster; give one of them$"):
+        source(files=("f",), **{flag: value})
+    assert getattr(source(**{flag: value}), flag) == value
+
+
+def test_standard_input_is_read_once() -> None:
+    assert source(files=("-", "f")).files == ("-", "f")
+    with pytest.raises(UsageError, match=r"^-f - can be given once: there is one standard input$"):
+        source(files=("-", "f", "-"))
+
+
+def test_an_empty_namespace_or_selector_is_none() -> None:
+    found = source(namespace="", selector="")
+    assert (found.namespace, found.selector) == (None, None)
+    assert source(namespace="a", all_namespaces=True).namespace is None
+    assert source(namespace="a").namespace == "a"
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "flags", "refused"),
+    [
+        ("proxy", {}, ""),
+        ("direct", {}, ""),
+        ("files:d", {"files": ("f",)}, ""),
+        ("files:d", {"as_user": "me"}, ""),
+        ("proxy", {"as_user": "me", "as_groups": ("g",)}, ""),
+        ("files:", {}, "'files:' is not proxy, direct or files:DIR"),
+        ("folder", {}, "'folder' is not proxy, direct or files:DIR"),
+        ("a-long-word", {}, "'a-long-word' is not proxy, direct or files:DIR"),
+        ("", {}, "'' is not proxy, direct or files:DIR"),
+        ("proxy", {"files": ("f",)}, "--kubelet=proxy asks a cluster"),
+        ("direct", {"files": ("f",)}, "--kubelet=direct asks a cluster"),
+        ("direct", {"as_user": "me"}, "asks as yourself"),
+        ("direct", {"as_groups": ("g",)}, "asks as yourself"),
+    ],
+)
+def test_how_kubelets_may_be_asked(kubelet: str, flags: dict[str, Any], refused: str) -> None:
+    if not refused:
+        assert source(kubelet=kubelet, **flags).kubelet == kubelet
+        return
+    with pytest.raises(UsageError) as error:
+        source(kubelet=kubelet, **flags)
+    assert refused in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", None),
+        ("0s", None),
+        ("7", 7.0),
+        ("9999999", 9_999_999.0),
+        ("30s", 30.0),
+        ("0.5s", 0.5),
+        ("2m", 120.0),
+        ("1h", 3600.0),
+        ("1h2m3s", 3723.0),
+    ],
+)
+def test_a_request_timeout_in_seconds(text: str, seconds: float | None) -> None:
+    assert source(request_timeout=text).timeout_seconds == seconds
+
+
+@pytest.mark.parametrize("text", ["", "10000000", "٣", "1.5", "-1", "1d", "s", "3s1m"])
+def test_a_request_timeout_that_is_none(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^--request-timeout: '.*' is not a time such as 30s or 1m$"):
+        source(request_timeout=text)
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "insecure", "asked"),
+    [
+        (None, False, None),
+        ("files:d", False, None),
+        ("proxy", False, live.Kubelets(direct=False, insecure=False, seconds=7.0)),
+        ("direct", False, live.Kubelets(direct=True, insecure=False, seconds=7.0)),
+        ("direct", True, live.Kubelets(direct=True, insecure=True, seconds=7.0)),
+    ],
+)
+def test_what_the_flags_make_of_a_live_cluster(
+    kubelet: str | None, insecure: bool, asked: live.Kubelets | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+    found = cluster(node(), pod("p", container("c")))
+    monkeypatch.setattr(live, "read", lambda *words, **more: given.append((words, more)) or found)
+    monkeypatch.setattr(options, "_with_saved", lambda read, chosen: read)
+    flags = {"kubeconfig": "k", "context": "c", "cluster": "l", "user": "u", "as_user": "a", "as_groups": ("g",)}
+    chosen = source(
+        kubelet=kubelet,
+        kubelet_insecure_tls=insecure,
+        request_timeout="7",
+        namespace="shop",
+        selector="app=web",
+        **{} if kubelet == "direct" else flags,
+    )
+    assert options.collect(chosen, lambda what, done, total: None, measured=False) is found
+    (((connection, namespace, selects, words, _, kubelets), more),) = given
+    if kubelet != "direct":
+        assert connection == live.Connection("k", "c", "l", "u", "a", ("g",), 7.0)
+    assert (namespace, words, kubelets) == ("shop", "namespace shop, pods with app=web", asked)
+    # What the answers of kubelets are compared with is kept wherever there are any.
+    assert more == {"measured": kubelet is not None}
+    assert [selects(where, {"app": what}) for where in ("shop", "b") for what in ("web", "db")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "words", "chosen"),
+    [({}, "", [1, 1]), ({"namespace": "a"}, "namespace a", [1, 0]), ({"selector": "x"}, "pods with x", [0, 0])],
+)
+def test_what_is_selected(flags: dict[str, Any], words: str, chosen: list[int]) -> None:
+    selects, said = options._selection(source(**flags))
+    assert (said, [selects(namespace, {}) for namespace in ("a", "b")]) == (words, chosen)
+
+
+@pytest.mark.parametrize("flag", ["policy", "baseline"])
+def test_no_second_reader_of_standard_input(flag: str) -> None:
+    with pytest.raises(UsageError, match=f"^--{flag} - would share standard input; give the path of a file$"):
+        policy.read("-" if flag == "policy" else None, "-" if flag == "baseline" else None, "none")
+
+
+@pytest.mark.parametrize("said", ["x", "1e5", "9" * 12, "9" * 30, "-" + "9" * 30, "9" * 5000])
+def test_a_time_that_is_none_is_wrong_usage(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", said)
+    with pytest.raises(UsageError, match=r"which is neither a time in seconds nor the word now$"):
+        policy.epoch()
+
+
+def test_the_time_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "")
+    assert policy.epoch() is None
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    assert policy.epoch() == datetime(1970, 1, 1, tzinfo=timezone.utc)
+    assert str(policy._today()) == "1970-01-01"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "now")
+    now = policy.epoch()
+    assert now is not None
+    assert (now.microsecond, now.tzinfo) == (0, timezone.utc)
+    assert abs((datetime.now(timezone.utc) - now).total_seconds()) < 60

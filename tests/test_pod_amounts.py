@@ -1,0 +1,87 @@
+"""What a pod asks for and may use, and where its cgroups lie."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kubectl_cgaudit.cgroups import paths
+from kubectl_cgaudit.cgroups.pods import container_limit, pod_level_resources, pod_limit, pod_request
+from kubectl_cgaudit.cgroups.version import KubeletVersion
+from tests.support import cluster, container, node, pod
+
+
+@pytest.mark.parametrize(
+    ("qos", "driver", "path"),
+    [
+        ("Guaranteed", "systemd", "/kubepods.slice"),
+        ("Burstable", "systemd", "/kubepods.slice/kubepods-burstable.slice"),
+        ("BestEffort", "systemd", "/kubepods.slice/kubepods-besteffort.slice"),
+        ("Guaranteed", "cgroupfs", "/kubepods"),
+        ("Burstable", "cgroupfs", "/kubepods/burstable"),
+        ("BestEffort", "cgroupfs", "/kubepods/besteffort"),
+    ],
+)
+def test_paths_of_the_classes(qos: Any, driver: Any, path: str) -> None:
+    assert paths.qos(qos, driver) == path
+
+
+@pytest.mark.parametrize("args", [(None, "/p"), ("", "/p"), ("containerd://x", None), ("no-scheme", "/p")])
+def test_a_container_without_an_id_or_a_pod_has_no_path(args: tuple[Any, Any]) -> None:
+    assert paths.container(*args, "systemd") is None
+
+
+def test_a_pod_without_a_uid_has_no_path() -> None:
+    found = cluster(node(), pod("p", container("c", "1"))).pods[0]
+    assert paths.pod(found, "systemd") is not None
+    assert paths.pod(replace(found, uid=""), "systemd") is None
+
+
+@pytest.mark.parametrize(
+    ("version", "known"), [(None, True), ((1, 31, 9), False), ((1, 32, 0), True), ((1, 33, 0), True)]
+)
+def test_pod_level_resources_are_known_from_1_32_on(version: Any, known: bool) -> None:
+    kubelet = KubeletVersion(*version) if version else None
+    assert pod_level_resources(kubelet) is known
+    found = cluster(
+        node(), pod("p", container("c"), resources={"limits": {"cpu": "2"}, "requests": {"cpu": "1"}})
+    ).pods[0]
+    assert container_limit(found.containers[0], found, kubelet) == (2000 if known else None)
+    assert pod_limit(found, kubelet) == (2000 if known else None)
+    assert pod_request(found, kubelet) == (1000 if known else 0)
+    bare = cluster(node(), pod("p", container("c"))).pods[0]
+    assert container_limit(bare.containers[0], bare, kubelet) is None
+
+
+def test_the_limit_of_a_pod_by_its_class() -> None:
+    kubelet = KubeletVersion(1, 33, 0)
+
+    def limit(*containers: dict[str, Any], **spec: Any) -> int | None:
+        return pod_limit(cluster(node(), pod("p", *containers, **spec)).pods[0], kubelet)
+
+    one = container("a", "1", "1")
+    assert limit(one) == 1000
+    assert limit(one, container("b", "1")) is None
+    assert limit(one, container("b", "1"), qos="Guaranteed") == 1000
+    assert limit(one, ephemeralContainers=[container("debug")]) == 1000
+    assert limit(one, initContainers=[container("init", "1")]) is None
+    assert limit(one, initContainers=[container("init", "3", "3")]) == 3000
+    assert limit(one, initContainers=[container("init", "3", "3"), container("second", "1", "1")]) == 3000
+    assert limit(container("a"), qos="BestEffort") is None
+    assert limit(one, qos="BestEffort") is None
+    assert limit(one, overhead={"cpu": "100m"}) == 1100
+
+
+def test_the_request_of_a_pod_is_of_the_moment_that_asks_for_most() -> None:
+    kubelet = KubeletVersion(1, 33, 0)
+
+    def request(app: str, *inits: dict[str, Any]) -> int:
+        return pod_request(cluster(node(), pod("p", container("a", app), initContainers=list(inits))).pods[0], kubelet)
+
+    side = container("side", "300m", restartPolicy="Always")
+    big, small = container("big", "900m"), container("small", "100m")
+    assert request("100m", big, small) == 900
+    assert request("100m", small, big) == 900
+    assert request("100m", side, big) == 1200
+    assert request("100m", big, side) == 900
+    assert request("700m", side, small) == 1000

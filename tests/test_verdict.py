@@ -1,0 +1,107 @@
+"""The sentence at the top, what it rests on, and the steps under it."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from kubectl_cgaudit.collect.model import Gap
+from kubectl_cgaudit.judge.condition import condition
+from tests.support import V1, V2_LINEAR, audited, cluster, container, node, of_rule, pod
+
+
+def test_what_the_numbers_rest_on() -> None:
+    def assumed(rules: str) -> str:
+        return " ".join(audited(cluster(node(), pod("p", container("c", "1"))), rules, "v2").scenario.assumptions)
+
+    system, beside, driver = "system.slice has its default", "Beside kubepods only system.slice", "The cgroup driver is"
+    plain = assumed("- {cgroup: v2, runtimes: {default: linear}}")
+    assert (system in plain, beside in plain, driver in plain) == (True, True, True)
+    told = assumed(
+        "- {cgroup: v2, driver: systemd, system_slice: 20, root: {other.slice: 50}, runtimes: {default: linear}}"
+    )
+    assert (system in told, beside in told, driver in told) == (False, False, False)
+    two = cluster(node(), node("n2"), pod("p", container("c", "1")))
+    half = " ".join(
+        audited(
+            two,
+            "- {cgroup: v2, runtimes: {default: linear}}\n"
+            "- {match: {name: n2}, driver: systemd, system_slice: 20, root: {other.slice: 50}}",
+            "v2",
+        ).scenario.assumptions
+    )
+    assert (system in half, beside in half, driver in half) == (True, True, True)
+
+
+def test_conditions_in_words() -> None:
+    every = [
+        "cgroup v1, linear runtime",
+        "cgroup v1, quadratic runtime",
+        "cgroup v2, linear runtime",
+        "cgroup v2, quadratic runtime",
+    ]
+    assert condition(every, every) == ""
+    assert condition(every[:2], every) == "if cgroup v1"
+    assert condition(every[:1], every) == "if cgroup v1, linear runtime"
+    assert condition(every[:3], every) == "unless cgroup v2, quadratic runtime"
+    assert condition([every[0], every[3]], every) == ("if cgroup v1, linear runtime or cgroup v2, quadratic runtime")
+
+
+def sentence(rules: str, to: str, *objects: dict[str, Any], **coverage: Any) -> str:
+    return audited(cluster(*objects), rules, to).verdict.sentence
+
+
+def test_the_verdict_where_nobody_loses(tmp_path: Any) -> None:
+    (tmp_path / "to.yaml").write_text("- {cgroup: v2, system_slice: 20}")
+    to = str(tmp_path / "to.yaml")
+    assert audited(cluster(node()), V2_LINEAR, "v2").verdict.sentence == (
+        "No pod was audited: nothing can be said about workloads."
+    )
+    a, b = (pod(name, container("c", "1")) for name in ("a", "b"))
+    assert sentence(V2_LINEAR, to, node(), a) == (
+        "No workload loses CPU priority; 1 of 1 workload gains against system processes."
+    )
+    assert sentence(V2_LINEAR, to, node(), a, b) == (
+        "No workload loses CPU priority; 2 of 2 workloads gain against system processes."
+    )
+    assert sentence(V2_LINEAR, "v2", node(), a) == (
+        "Not affected: of 1 workload none loses 10% against system processes, and no container 5% of its part of its pod."
+    )
+    assert sentence(V2_LINEAR, "runtime", node(), a).endswith(
+        " Another number in cpu.weight, which alone decides nothing: 1 workload."
+    )
+
+
+def test_what_part_of_the_cases_have_in_common_is_not_enough() -> None:
+    every = ["a, x", "a, y", "a, z"]
+    assert condition(every[:2], every) == "unless a, z"
+    assert condition(every[:1], every) == "if a, x"
+    assert condition(["a, x", "b, y"], ["a, x", "a, y", "b, x", "b, y"]) == "if a, x or b, y"
+
+
+def test_an_incomplete_audit_that_found_nothing_says_so_once() -> None:
+    found = audited(cluster(node(), pod("p", container("c", "1"))), V2_LINEAR, "v2")
+    unread = replace(cluster(node(), pod("p", container("c", "1"))))
+    assert found.verdict.sentence == (
+        "Not affected: of 1 workload none loses 10% against system processes, and no container 5% of its part of its pod."
+    )
+    gap = Gap("pods of namespace b", "403", "ask for list")
+    unread = replace(unread, reading=replace(unread.reading, gaps=(gap,)))
+    assert audited(unread, V2_LINEAR, "v2").verdict.sentence == (
+        "INCOMPLETE, so this is no pass: what could not be read is listed under coverage. Of what was read: "
+        f"{found.verdict.sentence}"
+    )
+
+
+def test_a_step_says_on_what_it_depends_only_if_it_does() -> None:
+    objects = cluster(node(), pod("p", container("app", "200m"), container("side", "20m")))
+    sure = audited(objects, V1, "v2")
+    (first, *_) = sure.verdict.next_steps
+    finding = of_rule(sure, first.split(" ")[0])["default/p"]
+    assert first == f"{finding.rule} (default/p): {finding.remedy}"
+    open_ = audited(objects, "- {runtimes: {default: runc 1.1.15}}", "v2")
+    depends = [each for each in open_.findings if each.when and each.severity != "low"]
+    assert depends
+    assert (
+        f"{depends[0].rule} ({depends[0].subject.title}): {depends[0].when}: {depends[0].remedy}"
+        in open_.verdict.next_steps
+    )
