@@ -110,10 +110,10 @@ def test_a_lasting_fault_at_a_later_page_is_told_with_what_was_read(kind: str, t
         assert told == ()
     elif kind == "vanish":
         why = "the server announced 3 more than it sent: something between filters or loses them"
-        assert told == (Gap("pods", why, "run the audit again, past any proxy"),)
+        assert told == (Gap("pods", why, "Run the audit again, past any proxy"),)
     elif kind == "repeat":
         why = "the list broke off after 92 pods (the server repeats its continue token)"
-        assert told == (Gap("pods", why, "run the audit again"),)
+        assert told == (Gap("pods", why, "Run the audit again"),)
     else:
         (gap,) = told
         assert gap.what == "pods"
@@ -123,7 +123,7 @@ def test_a_lasting_fault_at_a_later_page_is_told_with_what_was_read(kind: str, t
 def test_lists_that_are_short_of_what_was_announced(tally: Tally) -> None:
     why = "the server announced 2 more than it sent: something between filters or loses them"
     told = gaps(tally.ask(fault("vanish", "nodes", "last")))
-    assert told == (Gap("nodes", why, "run the audit again, past any proxy"),)
+    assert told == (Gap("nodes", why, "Run the audit again, past any proxy"),)
     came = tally.ask(fault("vanish", "replicasets", "last"))
     short = "ReplicaSets could not be listed (the server announced 3 more than it sent)"
     assert notes(came) == (f"{short}: Deployments are named from the pod-template-hash",)

@@ -152,7 +152,7 @@ def test_expired_list_is_continued(recorded, tmp_path):
     cluster = assembly.cluster(api.source)
     assert len(cluster.pods) == 29
     assert cluster.reading.duplicates == 0
-    assert cluster.reading.gaps == (Gap("pods", EXPIRED, "run the audit again"),)
+    assert cluster.reading.gaps == (Gap("pods", EXPIRED, "Run the audit again"),)
 
 
 def test_expired_list_without_a_token_starts_again(tmp_path):
@@ -189,7 +189,7 @@ def test_a_list_that_starts_again_forgets_what_it_had(tmp_path):
     assert cluster.reading.gaps == ()
 
 
-NO_PODS = Gap("pods", "the API server listed none", "check which cluster was asked")
+NO_PODS = Gap("pods", "the API server listed none", "Check which cluster was asked")
 
 
 @pytest.mark.parametrize("empty", [a_list("Pod"), (200, b'{"kind": "PodList", "items": null}', {})])
@@ -207,7 +207,7 @@ def test_list_that_always_expires_is_given_up(tmp_path):
         cluster = read(local(tmp_path, server))
     assert [request.path.partition("?")[0] for request in server.requests].count("/api/v1/nodes") == 8
     assert cluster.reading.gaps == (
-        Gap("nodes", "the list broke off after 1 node (410: too old)", "run the audit again"),
+        Gap("nodes", "the list broke off after 1 node (410: too old)", "Run the audit again"),
         NO_PODS,
     )
 
@@ -218,7 +218,7 @@ def test_list_that_repeats_its_token_ends(tmp_path):
     assert [pod.name for pod in cluster.pods] == ["one"]
     assert [request.path for request in server.requests].count("/api/v1/pods?limit=500&continue=same") == 1
     assert cluster.reading.gaps == (
-        Gap("pods", "the list broke off after 2 pods (the server repeats its continue token)", "run the audit again"),
+        Gap("pods", "the list broke off after 2 pods (the server repeats its continue token)", "Run the audit again"),
     )
 
 
@@ -267,7 +267,7 @@ def test_account_with_one_namespace(recorded, tmp_path):
         Gap(
             "pods of the other namespaces",
             "pods may not be listed cluster-wide (403)",
-            "ask for list on pods cluster-wide; until then effective shares are upper bounds, "
+            "Ask for list on pods cluster-wide; until then effective shares are upper bounds, "
             "because siblings are unseen",
         ),
     )
@@ -282,7 +282,7 @@ def test_no_pods_at_all(tmp_path, namespace, where):
         cluster = read(local(tmp_path, server), namespace)
     assert cluster.pods == ()
     assert cluster.reading.gaps == (
-        Gap("pods", f"pods may not be listed {where} (403)", "ask for list on pods cluster-wide"),
+        Gap("pods", f"pods may not be listed {where} (403)", "Ask for list on pods cluster-wide"),
     )
 
 
@@ -413,7 +413,7 @@ def test_pods_that_break_off_are_kept(tmp_path):
     with serve(only(pods=pods)) as server:
         cluster = read(local(tmp_path, server))
     assert [pod.name for pod in cluster.pods] == ["one"]
-    assert cluster.reading.gaps == (Gap("pods", "the list broke off after 1 pod (500: away)", "run the audit again"),)
+    assert cluster.reading.gaps == (Gap("pods", "the list broke off after 1 pod (500: away)", "Run the audit again"),)
 
 
 def test_broken_owner_lists_are_notes(tmp_path):
@@ -528,7 +528,7 @@ def by_namespace(readable, listed=("a", "b", "c")):
     return answer
 
 
-UNTIL = "ask for list on pods cluster-wide; until then effective shares are upper bounds, because siblings are unseen"
+UNTIL = "Ask for list on pods cluster-wide; until then effective shares are upper bounds, because siblings are unseen"
 
 
 def test_pods_are_read_namespace_by_namespace(tmp_path):

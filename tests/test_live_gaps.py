@@ -82,7 +82,7 @@ LATER = "the list expired twice while it was read (410) and was continued from a
 LOST = "the server announced 2 more than it sent: something between filters or loses them"
 
 
-AGAIN, PAST = "run the audit again", "run the audit again, past any proxy"
+AGAIN, PAST = "Run the audit again", "Run the audit again, past any proxy"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_which_namespaces_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
 CLUSTER_WIDE = "pods may not be listed cluster-wide (403)"
 
 
-UNTIL = "ask for list on pods cluster-wide; until then effective shares are upper bounds, because siblings are unseen"
+UNTIL = "Ask for list on pods cluster-wide; until then effective shares are upper bounds, because siblings are unseen"
 
 
 def pods_read(says: Pages, monkeypatch: pytest.MonkeyPatch, namespace: str | None = None, own: str = "") -> Any:
@@ -182,9 +182,9 @@ def test_what_is_said_of_pods_that_may_be_read_in_part(monkeypatch: pytest.Monke
     ]
     _, gaps, _ = pods_read({**refused, "namespaces": [failing(403)], of("own"): [failing(403)]}, monkeypatch, own="own")
     where = "pods may not be listed cluster-wide or in namespace own (403)"
-    assert gaps == [Gap("pods", where, "ask for list on pods cluster-wide")]
+    assert gaps == [Gap("pods", where, "Ask for list on pods cluster-wide")]
     _, gaps, _ = pods_read({**refused, "namespaces": [page()]}, monkeypatch)
-    assert gaps == [Gap("pods", CLUSTER_WIDE, "ask for list on pods cluster-wide")]
+    assert gaps == [Gap("pods", CLUSTER_WIDE, "Ask for list on pods cluster-wide")]
 
 
 def test_pods_that_break_off_after_some_are_a_gap_and_before_any_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,7 +93,7 @@ def _listing(paths: tuple[str, ...]) -> str:
 def _with_missing(cluster: Cluster) -> Cluster:
     gaps = list(cluster.reading.gaps)
     if not cluster.pods:
-        gaps.append(Gap("pods", "there is no Pod in the input", _SAVE))
+        gaps.append(Gap("pods", "there is no Pod in the input", f"{_SAVE[0].upper()}{_SAVE[1:]}"))
     return msgspec.structs.replace(cluster, reading=msgspec.structs.replace(cluster.reading, gaps=tuple(sorted(gaps))))
 
 

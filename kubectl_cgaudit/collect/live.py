@@ -143,7 +143,7 @@ def read_nodes(api: Api, assembly: Assembly, progress: Progress, page_size: int 
         raise listed.failure
     if listed.failure:
         broke_off = f"the list broke off after {counted(listed.count, 'node')} ({listed.failure.why})"
-        assembly.gaps.append(Gap("nodes", broke_off, "run the audit again"))
+        assembly.gaps.append(Gap("nodes", broke_off, "Run the audit again"))
     if not assembly.has_nodes:
         raise ClusterError(f"{api.host} has no nodes, so nothing can be predicted; check which cluster was asked")
     _note_doubts(listed, "nodes", assembly)
@@ -160,7 +160,7 @@ def read_pods(
     if listed.failure and not listed.count:
         raise listed.failure
     if not listed.count:
-        assembly.gaps.append(Gap("pods", "the API server listed none", "check which cluster was asked"))
+        assembly.gaps.append(Gap("pods", "the API server listed none", "Check which cluster was asked"))
     _note_end(listed, "pods", assembly)
 
 
@@ -178,7 +178,7 @@ def _read_by_namespace(api: Api, namespace: str | None, assembly: Assembly, prog
         read.append(name)
         _note_end(listed, f"pods of namespace {name}", assembly)
     why = "pods may not be listed cluster-wide (403)"
-    ask = "ask for list on pods cluster-wide"
+    ask = "Ask for list on pods cluster-wide"
     if not read:
         where = f"cluster-wide or in namespace {named(unread, _NAMED)}" if unread else "cluster-wide"
         assembly.gaps.append(Gap("pods", f"pods may not be listed {where} (403)", ask))
@@ -281,17 +281,17 @@ def _forbidden(listed: Listed) -> bool:
 def _note_end(listed: Listed, what: str, assembly: Assembly) -> None:
     if listed.failure:
         broke_off = f"the list broke off after {counted(listed.count, 'pod')} ({listed.failure.why})"
-        assembly.gaps.append(Gap(what, broke_off, "run the audit again"))
+        assembly.gaps.append(Gap(what, broke_off, "Run the audit again"))
     _note_doubts(listed, what, assembly)
 
 
 def _note_doubts(listed: Listed, what: str, assembly: Assembly) -> None:
     if listed.withheld:
         why = f"{_withheld(listed.withheld)}: something between filters or loses them"
-        assembly.gaps.append(Gap(what, why, "run the audit again, past any proxy"))
+        assembly.gaps.append(Gap(what, why, "Run the audit again, past any proxy"))
     if listed.mixed:
         why = "the list expired twice while it was read (410) and was continued from a newer state, so it mixes two moments"
-        assembly.gaps.append(Gap(what, why, "run the audit again"))
+        assembly.gaps.append(Gap(what, why, "Run the audit again"))
 
 
 def _decode(raw: Any, type_: type[Any]) -> Any:
