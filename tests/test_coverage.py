@@ -23,6 +23,31 @@ def test_one_or_many_classes_that_nobody_read() -> None:
     }
 
 
+def test_classes_that_are_not_among_those_that_were_read() -> None:
+    other = {"kind": "RuntimeClass", "apiVersion": "node.k8s.io/v1", "metadata": {"name": "other"}, "handler": "crun"}
+
+    def of(*names: str) -> list[tuple[str, str, str]]:
+        pods = [pod(f"p{name}", container("c", "1"), runtimeClassName=name) for name in ("other", *names)]
+        found = audited(cluster(node(), other, *pods), V2_LINEAR).coverage.gaps
+        return [(each.what, each.why, each.remedy) for each in found]
+
+    assert of() == []
+    assert of("a") == [
+        (
+            "RuntimeClass a",
+            "pods name it, and it is not among the RuntimeClasses that were read: the name is taken for the handler's",
+            "See kubectl get runtimeclasses: without it such pods cannot be created anew; if it is there, read all of them",
+        )
+    ]
+    assert of("a", "b") == [
+        (
+            "2 RuntimeClasses (a, b)",
+            "pods name them, and they are not among the RuntimeClasses that were read: the name is taken for the handler's",
+            "See kubectl get runtimeclasses: without them such pods cannot be created anew; if they are there, read all of them",
+        )
+    ]
+
+
 def test_one_or_many_nodes_that_nobody_read() -> None:
     one = gaps(node(), pod("p", container("c", "1"), on="gone"))
     assert one == {"node gone": "1 pod runs there, but the Node is not among what was read"}

@@ -82,7 +82,28 @@ def test_without_pods_the_audit_is_incomplete_but_goes_on(tmp_path: Path) -> Non
     path = tmp_path / "nodes.json"
     path.write_text(listed(N))
     (gap,) = read(path).reading.gaps
-    assert (gap.what, gap.why) == ("pods", "there is no Pod in the input")
+    assert (gap.what, gap.why, gap.remedy) == (
+        "pods",
+        "there is no Pod in the input",
+        "Save it with: kubectl get nodes,pods -A -o json",
+    )
+
+
+@pytest.mark.parametrize("suffix", ["json", "yaml"])
+def test_whole_pages_of_pods_may_be_what_kubectl_had_when_its_list_broke_off(tmp_path: Path, suffix: str) -> None:
+    def notes(amount: int) -> tuple[str, ...]:
+        text = listed(N, *(pod(f"p{number}", container("c", "250m")) for number in range(amount)))
+        path = tmp_path / f"cut.{suffix}"
+        path.write_text(text if suffix == "json" else yaml.dump(json.loads(text), Dumper=yaml.CSafeDumper))
+        return read(path).reading.notes
+
+    told = (
+        "Exactly {} pods were read, and kubectl lists 500 at a time: if it ended with an error, the rest is missing. "
+        "See its exit code, or have kubectl cgaudit snapshot read the cluster"
+    )
+    assert notes(500) == (told.format(500),)
+    assert notes(1000) == (told.format(1000),)
+    assert notes(499) == notes(501) == ()
 
 
 SAVE = "save it with: kubectl get nodes,pods -A -o json"

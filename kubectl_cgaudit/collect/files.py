@@ -21,6 +21,8 @@ from kubectl_cgaudit.errors import InputError
 _SAVE = "save it with: kubectl get nodes,pods -A -o json"
 _DEEPEST = 100
 _PROGRESS_STEP = 1000
+_KUBECTL_PAGE = 500
+"""kubectl's --chunk-size."""
 _LEFT_AS_TEXT = tuple(f"tag:yaml.org,2002:{name}" for name in ("value", "merge", "timestamp"))
 _SPACE = re.compile(rb"\s*")
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
@@ -83,18 +85,26 @@ def _whole(assembly: Assembly, paths: tuple[str, ...]) -> Cluster:
     cluster = assembly.cluster(", ".join("standard input" if path == "-" else Path(path).name for path in paths))
     if not cluster.nodes:
         raise InputError(f"no Node in {_listing(paths)}, so nothing can be predicted; {_SAVE}")
-    return _with_missing(cluster)
+    return _with_doubts(cluster)
 
 
 def _listing(paths: tuple[str, ...]) -> str:
     return ", ".join(map(name_of, paths))
 
 
-def _with_missing(cluster: Cluster) -> Cluster:
-    gaps = list(cluster.reading.gaps)
-    if not cluster.pods:
+def _with_doubts(cluster: Cluster) -> Cluster:
+    gaps, notes = list(cluster.reading.gaps), list(cluster.reading.notes)
+    amount = len(cluster.pods)
+    if not amount:
         gaps.append(Gap("pods", "there is no Pod in the input", f"{_SAVE[0].upper()}{_SAVE[1:]}"))
-    return msgspec.structs.replace(cluster, reading=msgspec.structs.replace(cluster.reading, gaps=tuple(sorted(gaps))))
+    elif amount % _KUBECTL_PAGE == 0:
+        # Where a list breaks off kubectl prints the pages it has, and nothing in them says so.
+        notes.append(
+            f"Exactly {amount} pods were read, and kubectl lists {_KUBECTL_PAGE} at a time: if it ended with an error, "
+            "the rest is missing. See its exit code, or have kubectl cgaudit snapshot read the cluster"
+        )
+    reading = msgspec.structs.replace(cluster.reading, gaps=tuple(sorted(gaps)), notes=tuple(notes))
+    return msgspec.structs.replace(cluster, reading=reading)
 
 
 def _documents(data: bytes, source: str) -> Iterator[tuple[memoryview, _Object]]:

@@ -80,16 +80,21 @@ def _without_kubepods(cluster: Cluster) -> list[GapRecord]:
 
 
 def _unread_classes(active: Sequence[Pod], cluster: Cluster) -> list[GapRecord]:
-    """Runtime classes that pods name and nobody read: which handler they stand for decides their formula."""
+    """Runtime classes that pods name and that were not read, or are gone: which handler they stand for decides their formula."""
     named = {pod.runtime_class for pod in active if pod.runtime_class and pod.node}
     unread = tuple(sorted(named - set(cluster.runtime_classes or ())))
     if not unread:
         return []
     what = f"RuntimeClass {unread[0]}" if len(unread) == 1 else f"{len(unread)} RuntimeClasses ({_list(unread)})"
-    they, were = ("it", "it was") if len(unread) == 1 else ("them", "they were")
-    why = f"pods name {they}, and {were} not read: the name is taken for the handler's"
-    remedy = "Read RuntimeClasses too: list them with -f, or ask for list on runtimeclasses"
-    return [GapRecord(what, why, remedy)]
+    it, it_is, it_was = ("it", "it is", "it was") if len(unread) == 1 else ("them", "they are", "they were")
+    if cluster.runtime_classes is None:
+        seen = f"{it_was} not read"
+        remedy = "Read RuntimeClasses too: list them with -f, or ask for list on runtimeclasses"
+    else:
+        seen = f"{it_is} not among the RuntimeClasses that were read"
+        without = f"See kubectl get runtimeclasses: without {it} such pods cannot be created anew"
+        remedy = f"{without}; if {it_is} there, read all of them"
+    return [GapRecord(what, f"pods name {it}, and {seen}: the name is taken for the handler's", remedy)]
 
 
 def _missing(cluster: Cluster) -> list[GapRecord]:
