@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable
 
+_LEAST_PERCENT = 0.0001
+"""The last that is written without an exponent."""
+
 
 def counted(amount: int, one: str, many: str | None = None) -> str:
     """`1 node`, `3 nodes`."""
@@ -21,10 +24,11 @@ def number(value: float) -> str:
 
 
 def percent(fraction: float | None) -> str:
-    """A fraction as a percentage: 0.05%, 6.2%, 61%; `?` where it is not known."""
+    """A fraction as a percentage: 0.0007%, 0.05%, 6.2%, 61%; `?` where it is not known. What is not nothing never reads as 0."""
     if fraction is None:
         return "?"
     value = fraction * 100
-    return (
-        f"{value:.0f}%" if abs(value) >= 10 else f"{value:.1f}%" if abs(value) >= 0.1 or not value else f"{value:.2f}%"
-    )
+    if 0 < value < _LEAST_PERCENT:
+        return f"<{_LEAST_PERCENT}%"
+    size = abs(value)
+    return f"{value:.0f}%" if size >= 9.95 or not size else f"{value:.1f}%" if size >= 0.1 else f"{value:.1g}%"

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_cgaudit.report.content import facts
-from kubectl_cgaudit.report.words import signed
+from kubectl_cgaudit.report.words import percent, signed
 from tests.hostile import hand_made
 
 OURS = hand_made("web")
@@ -44,3 +44,25 @@ def test_nothing_found_is_said_in_words() -> None:
 )
 def test_a_change_in_words(change: float, text: str) -> None:
     assert signed(change) == text
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [
+        (None, "?"),
+        (0.0, "0%"),
+        (1.0, "100%"),
+        (0.0995, "10%"),
+        (0.0994, "9.9%"),
+        (0.001, "0.1%"),
+        (0.00099, "0.1%"),
+        (0.0005, "0.05%"),
+        (2 / 262146, "0.0008%"),
+        (0.0000011, "0.0001%"),
+        (0.00000099, "<0.0001%"),
+        (-0.625, "-62%"),
+        (-0.00001, "-0.001%"),
+    ],
+)
+def test_a_share_that_is_not_nothing_never_reads_as_nothing(fraction: float | None, text: str) -> None:
+    assert percent(fraction) == text
