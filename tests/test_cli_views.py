@@ -83,6 +83,16 @@ def test_explain_of_what_needs_no_move_says_so_once(capsys: pytest.CaptureFixtur
             ["--shares", "1024"],
             {"shares": 1024, "linear": 39, "quadratic": 100, "back": 998, "requests": [[976, 1000], [989, 1000]]},
         ),
+        (
+            ["300"],
+            {
+                "shares": 262144,
+                "linear": 10000,
+                "quadratic": 10000,
+                "back": 262144,
+                "requests": [[256000, None], [255972, None]],
+            },
+        ),
         (["1"], {"shares": 1024, "linear": 39, "quadratic": 100, "back": 998, "requests": [[976, 1000], [989, 1000]]}),
     ],
 )
@@ -102,7 +112,20 @@ def test_convert(words: list[str], expected: dict[str, object], capsys: pytest.C
 def test_convert_a_weight_back(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["convert", "--weight", "39"]) == 0
     assert capsys.readouterr().out == (
-        "linear      cpu.weight 39 (0.39 x the default 100): the weight of shares 999..1024, requests 976..1000m\n"
-        "quadratic   cpu.weight 39 (0.39 x the default 100): the weight of shares 295..305, requests 289..298m\n"
+        "linear      cpu.weight 39 (0.39 x the default 100)\n"
+        "            the weight of shares 999..1024, requests 976..1000m\n"
+        "quadratic   cpu.weight 39 (0.39 x the default 100)\n"
+        "            the weight of shares 295..305, requests 289..298m\n"
         "inverse     998 shares: what the kubelet and cAdvisor read back from weight 39\n"
+    )
+
+
+def test_convert_says_that_the_greatest_weight_has_no_greatest_request(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["convert", "--weight", "10000"]) == 0
+    assert capsys.readouterr().out == (
+        "linear      cpu.weight 10000 (100 x the default 100)\n"
+        "            the weight of shares 262144, requests 256000m and more\n"
+        "quadratic   cpu.weight 10000 (100 x the default 100)\n"
+        "            the weight of shares 262115..262144, requests 255972m and more\n"
+        "inverse     262144 shares: what the kubelet and cAdvisor read back from weight 10000\n"
     )

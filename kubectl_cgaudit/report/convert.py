@@ -7,6 +7,8 @@ import msgspec
 from kubectl_cgaudit.cgroups.weights import (
     DEFAULT_SHARES,
     DEFAULT_WEIGHT,
+    MAX_SHARES,
+    MIN_SHARES,
     Formula,
     linear_inverse,
     shares_with_weight,
@@ -46,13 +48,16 @@ def of_weight(weight: int) -> dict[str, Any]:
 
 
 def _same(weight: int, formula: Formula) -> dict[str, Any]:
-    """All shares and requests with this weight."""
+    """All shares and requests with this weight; the last request is None where there is no end."""
     shares = shares_with_weight(weight, formula)
     if shares is None:
         return {"shares_with_this_weight": None, "requests_milli": None}
     first, last = shares
-    requests = [0 if first == 2 else -(-first * 1000 // 1024), ((last + 1) * 1000 - 1) // 1024]
-    return {"shares_with_this_weight": list(shares), "requests_milli": requests if requests[0] <= requests[1] else None}
+    least = 0 if first == MIN_SHARES else -(-first * 1000 // 1024)
+    # Whatever asks for more has the greatest shares too.
+    most = None if last == MAX_SHARES else ((last + 1) * 1000 - 1) // 1024
+    asked = most is None or least <= most
+    return {"shares_with_this_weight": list(shares), "requests_milli": [least, most] if asked else None}
 
 
 def as_json(result: dict[str, Any]) -> str:
@@ -71,13 +76,13 @@ def as_text(result: dict[str, Any]) -> str:
         )
     for entry in result["weights"]:
         named = f"cpu.weight {entry['weight']} ({entry['weight'] / DEFAULT_WEIGHT:.3g} x the default 100)"
-        lines.append(f"{entry['formula']:11} {named}: {_range(entry)}")
+        lines += [f"{entry['formula']:11} {named}", f"{'':11} {_range(entry)}"]
     lines.append(
         f"inverse     {result['read_back_shares']} shares: what the kubelet and cAdvisor read back "
         f"from weight {result['weights'][0]['weight']}"
     )
     if "shares" in result:
-        lines.append("linear: every kubelet, runc before 1.3.2, crun before 1.23; quadratic: runc and crun since.")
+        lines += ["linear: every kubelet, runc before 1.3.2, crun before 1.23", "quadratic: runc and crun since"]
     return "\n".join(lines) + "\n"
 
 
@@ -86,8 +91,11 @@ def _range(entry: dict[str, Any]) -> str:
     if shares is None:
         return "no shares have this weight"
     text = f"the weight of shares {_from_to(shares)}"
-    return f"{text}, requests {_from_to(requests)}m" if requests else f"{text}, and no request in whole thousandths"
+    return f"{text}, requests {_from_to(requests, 'm')}" if requests else f"{text}, and no request in whole thousandths"
 
 
-def _from_to(ends: list[int]) -> str:
-    return str(ends[0]) if ends[0] == ends[1] else f"{ends[0]}..{ends[1]}"
+def _from_to(ends: list[int | None], unit: str = "") -> str:
+    first, last = ends
+    if last is None:
+        return f"{first}{unit} and more"
+    return f"{first}{unit}" if first == last else f"{first}..{last}{unit}"
