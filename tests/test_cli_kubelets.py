@@ -174,3 +174,20 @@ def test_kubelet_flags_are_checked(
 ) -> None:
     assert run([*words, "-f", str(small)]) == code
     assert capsys.readouterr().err.startswith(f"error: {message}")
+
+
+def test_saved_answers_stand_beside_those_of_a_snapshot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    taken, folder = str(tmp_path / "taken.json.gz"), tmp_path / "answers"
+    folder.mkdir()
+    assert run(["snapshot", *KUBELETS, "-o", taken]) == 0
+    (folder / "worker-b.configz.txt").write_bytes((GOLDEN / "worker-b.configz.txt").read_bytes())
+    capsys.readouterr()
+    assert run(["nodes", "-f", taken, f"--kubelet=files:{folder}", "-o", "json"]) == 3
+    assert {each["name"]: each["problems"] for each in json.loads(capsys.readouterr().out)["nodes"]} == {
+        "worker-a": [],
+        "worker-b": [
+            "/metrics was not saved (there is no worker-b.metrics.txt)",
+            "/metrics/cadvisor was not saved (there is no worker-b.metrics-cadvisor.txt)",
+        ],
+        "worker-c": [],
+    }

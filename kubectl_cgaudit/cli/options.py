@@ -208,7 +208,8 @@ def _with_saved(cluster: "Cluster", chosen: Source) -> "Cluster":
 
     nodes = [node.name for node in cluster.nodes if node.kind == "linux"]
     folder = (chosen.kubelet or "").removeprefix("files:")
-    return assemble.with_answers(cluster, kubelet.from_files(folder, nodes, assemble.pods_by_node(cluster)))
+    known = cluster.kubelets or {}
+    return assemble.with_answers(cluster, kubelet.from_files(folder, nodes, assemble.pods_by_node(cluster), known))
 
 
 def _selection(chosen: Source) -> tuple["Selects", str]:

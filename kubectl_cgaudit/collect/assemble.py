@@ -167,7 +167,7 @@ def pods_by_node(cluster: Cluster) -> dict[str, set[tuple[str, str]]]:
 
 
 def with_answers(cluster: Cluster, answers: dict[str, KubeletAnswers]) -> Cluster:
-    """The cluster with what its kubelets answered; what they did not is a gap, and costs one node's evidence."""
+    """The cluster with what its kubelets answered now; what they did not is a gap, and costs one node's evidence."""
     gaps = [
         Gap(f"kubelet of {node}", problem, _remedy(problem))
         for node, answer in answers.items()
@@ -177,7 +177,7 @@ def with_answers(cluster: Cluster, answers: dict[str, KubeletAnswers]) -> Cluste
     asked = {f"kubelet of {node}" for node in answers}
     kept = [gap for gap in cluster.reading.gaps if gap.what not in asked]
     reading = msgspec.structs.replace(cluster.reading, gaps=tuple(sorted([*kept, *gaps])))
-    return msgspec.structs.replace(cluster, kubelets=answers, reading=reading)
+    return msgspec.structs.replace(cluster, kubelets={**(cluster.kubelets or {}), **answers}, reading=reading)
 
 
 def _remedy(problem: str) -> str:

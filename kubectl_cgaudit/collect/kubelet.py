@@ -5,7 +5,7 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -62,17 +62,20 @@ _Ask = Callable[[str, _Talk], None]
 _Done = tuple[str, Exception | None]
 
 
-def from_files(folder: str, nodes: Sequence[str], pods_by_node: Pods) -> dict[str, KubeletAnswers]:
+def from_files(
+    folder: str, nodes: Sequence[str], pods_by_node: Pods, known: Container[str] = ()
+) -> dict[str, KubeletAnswers]:
     """Saved answers: NODE.configz.txt, NODE.metrics.txt and NODE.metrics-cadvisor.txt.
 
-    Raises InputError when there is no such folder.
+    A node whose answers are `known` is left out where the folder has none of it. Raises InputError when there is no such folder.
     """
     try:
         listed = {path.name for path in Path(folder).iterdir()}
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "no such folder"
         raise InputError(f"{folder} cannot be read: {why}; name a folder of saved kubelet answers") from None
-    return {node: _saved(Path(folder), listed, node, pods_by_node.get(node, set())) for node in nodes}
+    asked = [node for node in nodes if node not in known or listed & set(_saved_as(node).values())]
+    return {node: _saved(Path(folder), listed, node, pods_by_node.get(node, set())) for node in asked}
 
 
 def from_proxy(
@@ -206,8 +209,13 @@ def _is_address(host: str) -> bool:
         return _is_name(host)
 
 
+def _saved_as(node: str) -> dict[str, str]:
+    """The names of a node's files by endpoint."""
+    return {endpoint: f"{node}.{ending}" for endpoint, ending in _FILES.items()}
+
+
 def _saved(folder: Path, listed: set[str], node: str, pods: set[tuple[str, str]]) -> KubeletAnswers:
-    names = {endpoint: f"{node}.{ending}" for endpoint, ending in _FILES.items()}
+    names = _saved_as(node)
     if not _is_name(node) or not listed & set(names.values()):
         return _nothing(node, f"no saved answers in {folder}")
     bodies: dict[str, bytes] = {}
