@@ -192,3 +192,18 @@ def test_an_image_that_is_empty_is_none() -> None:
     done = cgaudit("manifests", "--image", "")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: --image is empty; give the image with this tool, or leave the flag out\n"
+
+
+@pytest.mark.parametrize("while_importing", ["click", "kubectl_cgaudit.cli.audit"])
+def test_ctrl_c_while_the_program_is_still_being_read_is_no_traceback(while_importing: str) -> None:
+    program = (
+        "import runpy, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {while_importing!r}:\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "runpy.run_module('kubectl_cgaudit', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted before anything was done\n")

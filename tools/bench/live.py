@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tools.bench.cost import PYTHON, ROOT, Summary, environment, in_turn, run
 
-AUDIT = [PYTHON, "-c", "import sys; from kubectl_cgaudit.cli.main import main; sys.exit(main())"]
+AUDIT = [PYTHON, "-c", "import sys; from kubectl_cgaudit.__main__ import main; sys.exit(main())"]
 """What the installed command does."""
 _BASELINE = [PYTHON, "-m", "tools.bench.baseline"]
 _PODS_A_NODE = 30
