@@ -92,6 +92,8 @@ def test_what_would_settle_what_is_open(
     looks = "".join(found)
     assert ("stat -fc" in looks, "runc --version" in looks) == (cgroup is OPEN, runtime is OPEN)
     assert "settled" not in looks
+    in_vain = replace(of_node("a", cgroup, runtime), problems=("/configz could not be read (403)",))
+    assert len(nodes.settle([in_vain], events_read=events_read)) == len(steps) - (MEASURE in steps)
     # One node that was not measured is enough to say how it can be.
     both = nodes.settle([one, of_node("b", OPEN)], events_read=True)
     assert both[-1].startswith(MEASURE)

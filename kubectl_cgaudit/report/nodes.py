@@ -149,13 +149,18 @@ def settle(nodes: Sequence[NodeAudit], *, events_read: bool) -> list[str]:
     steps.append(
         f"Look on one node of {counted(groups, 'group')} ({where}): {' and '.join(look)}; say it with --states FILE."
     )
-    if all(any(piece.source.startswith("kubelet /") for piece in node.evidence) for node in open_):
+    if all(map(_was_asked, open_)):
         return steps
     steps.append(
         "Measure it: --kubelet=proxy reads every kubelet through the API server (needs nodes/proxy, which also allows running "
         "commands in containers); inside the cluster --kubelet=direct needs nodes/metrics and nodes/configz only."
     )
     return steps
+
+
+def _was_asked(node: NodeAudit) -> bool:
+    """Whether its kubelet answered, or was asked in vain, which is told apart."""
+    return bool(node.problems) or any(piece.source.startswith("kubelet /") for piece in node.evidence)
 
 
 def _is_open(what: str, known: Known) -> bool:
