@@ -12,6 +12,7 @@ from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.judge.verify import Verification, verify
 from kubectl_cgaudit.report import verify as report
+from kubectl_cgaudit.report.screen import PLAIN
 from tests.support import cluster, container, golden_json, half_restarted, node, other, pod, recorded, with_kubelets
 
 SLICE = "/kubepods.slice/kubepods-burstable.slice"
@@ -59,6 +60,32 @@ def test_pods_that_come_and_go_are_no_difference_of_their_slice(listed: tuple[st
     found = verified(cluster(node(), *map(running, listed)), shown(*seen, burstable=60))
     assert differing(found) == []
     assert found.unmeasured >= 1
+
+
+@pytest.mark.parametrize(
+    ("where", "burstable", "differs", "late"),
+    [
+        ("n1", 38, True, False),
+        ("n1", 39, False, False),
+        ("n1", 40, False, True),
+        ("n1", 79, False, True),
+        ("n1", 80, True, False),
+        ("n2", 79, True, False),
+    ],
+)
+def test_a_slice_may_hold_pods_that_ended_within_the_last_minute(
+    where: str, burstable: int, differs: bool, late: bool
+) -> None:
+    ended = pod("b", container("app", "1"), on=where)
+    ended["status"]["phase"] = "Succeeded"
+    found = verified(cluster(node(), running("a"), ended), shown("a", burstable=burstable))
+    assert (differing(found), found.late) == ([SLICE] * differs, ("n1",) * late)
+    assert found.compared == (4 if late else 5)
+    said = (
+        "The Burstable slice of n1 is not verified: it may still hold pods that have ended, as kubelets write it anew once a "
+        "minute. Verify again.\n"
+    )
+    assert (said in report.as_text(found, replace(PLAIN, width=400))) == late
 
 
 def test_a_resize_is_no_difference_of_the_slice_that_it_is_in() -> None:

@@ -1,5 +1,6 @@
 """Predicted against measured: every cgroup of the nodes whose kubelets answered."""
 
+from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
 
 from msgspec import Struct
@@ -8,9 +9,9 @@ from kubectl_cgaudit.cgroups import paths
 from kubectl_cgaudit.cgroups.paths import Driver
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers, Node
 from kubectl_cgaudit.detect import measured
-from kubectl_cgaudit.detect.handlers import PlacedPod, placed_pods
+from kubectl_cgaudit.detect.handlers import PlacedPod, handler, placed_pods
 from kubectl_cgaudit.detect.settle import settle_as_told
-from kubectl_cgaudit.detect.state import CgroupVersion, setups
+from kubectl_cgaudit.detect.state import CgroupVersion, Setup, setups
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.predict.tree import Cgroup, predict
 
@@ -47,6 +48,9 @@ class Verification(Struct, frozen=True, rename="camel"):
     little of the others, and their formula is the runtime's alone."""
     not_compared: dict[str, tuple[str, ...]]
     """Nodes that could not be compared, and why."""
+    late: tuple[str, ...] = ()
+    """Nodes whose Burstable slice is greater than its pods make it, by no more than pods that have ended. Kubelets write it anew
+    once a minute: until then it proves nothing."""
 
 
 class _OfNode(Struct):
@@ -59,11 +63,12 @@ class _OfNode(Struct):
     shown: int = 0
     """Of these."""
     differences: list[Difference] = []
+    late: bool = False
 
 
 def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
     """Compare all nodes. Raises UsageError when the states file does not fit one of them."""
-    placed = placed_pods(cluster)
+    placed, ended = placed_pods(cluster), _ended(cluster)
     found: dict[str, _OfNode] = {}
     contradicted: dict[str, str] = {}
     for node in cluster.nodes:
@@ -71,7 +76,10 @@ def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
         if node.kind != "linux" or answers is None or answers.without_kubepods or not measured.usable(answers):
             continue
         here = placed.get(node.name, ())
-        predicted = list(_predicted(node, here, cluster, rules))
+        state = settle_as_told(node, here, cluster, rules)
+        # What the states file says has the last word, so that a wrong one shows.
+        under = [setup for _, setup in setups(state, {used for _, used in here})]
+        predicted = list(_predicted(node, here, under))
         versions = {cgroup.version for same in predicted for cgroup in same}
         if answers.cgroup_version and answers.cgroup_version not in versions:
             contradicted[node.name] = f"cgroup {versions.pop()} is predicted, its kubelet says {answers.cgroup_version}"
@@ -79,6 +87,8 @@ def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
             contradicted[node.name] = f"another cgroup driver is predicted, its cgroups are named as by {driver}"
         else:
             found[node.name] = _compare(node.name, here, predicted, answers)
+            if any(difference.level == "qos" for difference in found[node.name].differences):
+                _excuse(found[node.name], _predicted(node, [*here, *ended[node.name]], under))
     return Verification(
         nodes=tuple(found),
         compared=sum(each.compared for each in found.values()),
@@ -89,6 +99,7 @@ def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
             name: (each.shown, each.running) for name, each in found.items() if each.shown * 2 < each.running
         },
         not_compared=_not_compared(cluster, {*found, *contradicted}),
+        late=tuple(name for name, each in found.items() if each.late),
     )
 
 
@@ -118,6 +129,25 @@ def _compare(
     return found
 
 
+def _ended(cluster: Cluster) -> dict[str, list[PlacedPod]]:
+    """The pods of each node that are listed still and have ended."""
+    found: dict[str, list[PlacedPod]] = defaultdict(list)
+    for pod in cluster.pods:
+        if pod.node and pod.finished:
+            found[pod.node].append((pod, handler(pod.runtime_class, cluster)))
+    return found
+
+
+def _excuse(found: _OfNode, with_ended: Iterator[tuple[Cgroup, ...]]) -> None:
+    """Take back what is said of a slice that is no greater than the pods that have ended would make it."""
+    most = {same[0].path: [each.value or 0 for each in same] for same in with_ended if same[0].level == "qos"}
+    for difference in [each for each in found.differences if each.level == "qos"]:
+        if max(difference.predicted) < (difference.measured or 0) <= max(most[difference.cgroup]):
+            found.differences.remove(difference)
+            found.compared -= 1
+            found.late = True
+
+
 def _named_as_by(driver: Driver, predicted: Sequence[tuple[Cgroup, ...]]) -> bool:
     return any(same[0].path == paths.kubepods(driver) for same in predicted if same[0].level == "kubepods")
 
@@ -144,13 +174,9 @@ def _why_not(node: Node, answers: KubeletAnswers | None) -> tuple[str, ...]:
     return (answers.problems if answers else ()) or ("it showed no cgroups",)
 
 
-def _predicted(
-    node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]
-) -> Iterator[tuple[Cgroup, ...]]:
-    """Each cgroup in every case; what the states file says has the last word, so that a wrong one shows."""
-    state = settle_as_told(node, placed, cluster, rules)
-    trees = [predict(node, placed, setup) for _, setup in setups(state, {used for _, used in placed})]
-    return zip(*(tree.cgroups() for tree in trees), strict=True)
+def _predicted(node: Node, placed: Sequence[PlacedPod], under: Sequence[Setup]) -> Iterator[tuple[Cgroup, ...]]:
+    """Each cgroup in every case."""
+    return zip(*(predict(node, placed, setup).cgroups() for setup in under), strict=True)
 
 
 def _shown(answers: KubeletAnswers, cgroup: Cgroup) -> int | None:

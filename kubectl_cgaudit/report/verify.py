@@ -12,7 +12,8 @@ _HEADS = tuple(Column(title) for title in ("NODE", "LEVEL", "CGROUP OF", "PREDIC
 _NAMED = 5
 _MEANING = (
     "A container that differs was created before its runtime was upgraded, or its node runs another runtime than was said: "
-    "restart it, or correct --states. A pod or slice that differs was written by a kubelet with other settings. "
+    "restart it, or correct --states. A pod or slice that differs was written by a kubelet with other settings; but kubelets "
+    "write a slice anew once a minute, so one that is greater may hold pods that are gone: verify again before you believe it. "
     "Numbers are cpu.weight on cgroup v2, cpu.shares on v1."
 )
 
@@ -44,6 +45,11 @@ def _said(result: Verification) -> Iterator[str]:
             why = "" if few else ": ended since, or not created yet"
             yield f"{counted(result.unmeasured, 'predicted cgroup')} {were} not shown{why}."
         yield "Kubelets do not show system.slice unless they are told to: its weight is not verified."
+    if result.late:
+        yield (
+            f"The Burstable slice of {named(result.late, _NAMED)} is not verified: it may still hold pods that have ended, as "
+            "kubelets write it anew once a minute. Verify again."
+        )
     for node, why in result.contradicted.items():
         yield f"{node}: {why}. Nothing else of it is compared; correct --states."
     if few:
