@@ -127,10 +127,25 @@ def test_a_plugin_is_told_of_the_cluster_where_it_wants_to_know(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "extensions",
+    [5, [{"name": "client.authentication.k8s.io/exec", "extension": {None: "x"}}]],
+    ids=["no list", "a key that JSON cannot hold"],
+)
+def test_a_plugin_is_not_run_where_the_cluster_cannot_be_told(tmp_path, extensions):
+    called = {"apiVersion": "v1", "command": "no-such-login", "provideClusterInfo": True}
+    path = kubeconfig(tmp_path / "c", cluster={"extensions": extensions}, user={"exec": called})
+    assert refused(Connection(kubeconfig=path)) == (
+        "the exec plugin no-such-login of context mixed cannot be told of the cluster: its entry is malformed; "
+        "correct its extensions"
+    )
+
+
+@pytest.mark.parametrize(
     ("fields", "why"),
     [
         ({"args": [5]}, "Expected `str`, got `int` - at `$.args[0]`"),
         ({"env": [{"name": "A"}]}, "Object missing required field `value` - at `$.env[0]`"),
+        ({"command": ["/bin/login"]}, "Expected `str`, got `array` - at `$.command`"),
         ({"interactiveMode": "Maybe"}, "Invalid enum value 'Maybe' - at `$.interactiveMode`"),
     ],
 )

@@ -55,7 +55,13 @@ def ask(fields: object, cluster: Fields, where: str) -> Credential:
     interactive = plugin.interactive_mode != "Never" and _is_terminal()
     if plugin.interactive_mode == "Always" and not interactive:
         raise ClusterError(f"{named} asks questions, and standard input is no terminal; run it in one, or log in first")
-    words = _run(plugin, _information(plugin, cluster, interactive=interactive), named, interactive=interactive)
+    try:
+        information = _information(plugin, cluster, interactive=interactive)
+    except (TypeError, ValueError, RecursionError):
+        raise ClusterError(
+            f"{named} cannot be told of the cluster: its entry is malformed; correct its extensions"
+        ) from None
+    words = _run(plugin, information, named, interactive=interactive)
     try:
         answer = msgspec.json.decode(words, type=_Answer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

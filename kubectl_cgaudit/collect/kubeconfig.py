@@ -161,9 +161,10 @@ def _add(table: dict[str, Fields], entries: list[Fields], key: str, folder: Path
         for name in files:
             if name in fields:
                 fields[name] = str(folder / text(fields[name]))
-        plugin = fields.get("exec") if key == "user" else None
-        if isinstance(plugin, dict) and "/" in text(plugin.get("command")):
-            fields["exec"] = plugin | {"command": str(folder / plugin["command"])}
+        plugin = fields.get("exec", {}) if key == "user" else {}
+        command = plugin.get("command") if isinstance(plugin, dict) else None
+        if isinstance(command, str) and "/" in command:
+            fields["exec"] = plugin | {"command": str(folder / command)}
         table.setdefault(text(entry["name"]), fields)
 
 
