@@ -40,6 +40,11 @@ def test_plugin(tmp_path):
     )
 
 
+def test_a_plugin_has_the_environment_of_the_command(tmp_path, monkeypatch):
+    monkeypatch.setenv("AWS_PROFILE", "prod")
+    assert token(plugin(tmp_path, f"assert os.environ['AWS_PROFILE'] == 'prod'\n{says(token='t')}")) == "Bearer t"
+
+
 def test_plugin_with_a_certificate(tmp_path):
     choice = choose(Connection(kubeconfig=plugin(tmp_path, says(clientCertificateData="CERT", clientKeyData="KEY"))))
     assert choice is not None
@@ -162,6 +167,12 @@ def test_a_plugin_that_may_not_be_run(tmp_path):
     )
 
 
+def test_a_plugin_whose_name_no_system_takes(tmp_path):
+    assert refused(Connection(kubeconfig=plugin(tmp_path, "", command="log\0in"))) == (
+        "the exec plugin log\0in of context mixed cannot be run: embedded null byte; correct the kubeconfig"
+    )
+
+
 def test_plugin_without_credentials(tmp_path):
     assert refused(Connection(kubeconfig=plugin(tmp_path, says()))) == (
         f"the exec plugin {sys.executable} of context mixed gave neither token nor certificate; {LOG_IN}"
@@ -170,7 +181,11 @@ def test_plugin_without_credentials(tmp_path):
 
 @pytest.mark.parametrize(
     ("hint", "step"),
-    [({}, "install it, then try again"), ({"installHint": "get it\n  from us"}, "get it from us")],
+    [
+        ({}, "install it, then try again"),
+        ({"installHint": "get it\n  from us"}, "get it from us"),
+        ({"installHint": "x" * 201}, "x" * 200),
+    ],
 )
 def test_missing_plugin(tmp_path, hint, step):
     path = plugin(tmp_path, "", command="no-such-login", **hint)

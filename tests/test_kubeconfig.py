@@ -26,6 +26,14 @@ def test_no_kubeconfig(home):
     assert refused(Connection(context="x")) == f"no kubeconfig found (looked at {looked}); {NEXT}"
 
 
+@pytest.mark.parametrize("flag", ["context", "cluster", "user"])
+def test_who_names_a_cluster_or_user_does_not_get_the_one_of_the_pod(home, monkeypatch, flag):
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+    looked = home / ".kube" / "config"
+    assert refused(Connection(**{flag: "prod"})) == f"no kubeconfig found (looked at {looked}); {NEXT}"
+
+
 def test_explicit_file_that_is_missing(tmp_path):
     missing = str(tmp_path / "missing")
     assert refused(Connection(kubeconfig=missing)) == f"the kubeconfig {missing} does not exist; {NEXT}"
@@ -87,6 +95,14 @@ def test_unknown_name(tmp_path, what):
     )
 
 
+def test_a_context_that_names_no_cluster(tmp_path):
+    path = tmp_path / "c"
+    path.write_text("current-context: a\ncontexts: [{name: a, context: {}}]\nclusters: [{name: b, cluster: {}}]\n")
+    assert refused(Connection(kubeconfig=str(path))) == (
+        "there is no cluster '' in the kubeconfig (there are: b); choose another with --cluster NAME"
+    )
+
+
 def test_at_most_ten_names(tmp_path):
     contexts = [{"name": f"c{number:02}", "context": {}} for number in range(13)]
     path = tmp_path / "c"
@@ -115,6 +131,7 @@ def test_names_that_look_like_numbers(tmp_path):
     ("text", "message"),
     [
         ("a: [", "the kubeconfig {path} is not valid YAML (line 1); correct it, or " + NEXT),
+        ("[" * 9999, "the kubeconfig {path} is not valid YAML; correct it, or " + NEXT),
         ("- a", "{path} is not a kubeconfig; " + NEXT),
         ("", "{path} names no cluster; " + NEXT),
         (

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.collect import snapshot
-from kubectl_cgaudit.collect.model import Cluster, Gap, Owner
+from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers, Owner
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.errors import InputError, UsageError
 from kubectl_cgaudit.judge import scenario
@@ -261,6 +261,11 @@ def _damaged(change: Any) -> bytes:
     return json.dumps(data).encode()
 
 
+def answered(node: str, **fields: Any) -> Any:
+    said = KubeletAnswers(node=node, cgroup_version="v2", stats_from_spec=False, shares={}, config=None, problems=())
+    return msgspec.to_builtins(replace(said, **fields))
+
+
 @pytest.mark.parametrize(
     ("change", "error"),
     [
@@ -287,6 +292,18 @@ def _damaged(change: Any) -> bytes:
         (
             lambda data: data["cluster"]["nodes"][0].update(name=""),
             "x is a damaged snapshot: its nodes are not each there once, in order",
+        ),
+        (
+            lambda data: data["cluster"]["pods"][0].update(name=""),
+            "x is a damaged snapshot: its pods are not each there once, in order",
+        ),
+        (
+            lambda data: data["cluster"].update(kubelets={"n1": answered("n2")}),
+            "x is a damaged snapshot: the kubelet answers of n1 are not what a kubelet says",
+        ),
+        (
+            lambda data: data["cluster"].update(kubelets={"n1": answered("n1", shares={"/kubepods": -1})}),
+            "x is a damaged snapshot: the kubelet answers of n1 are not what a kubelet says",
         ),
     ],
 )
