@@ -117,12 +117,27 @@ def test_a_plugin_that_must_ask_is_not_run_without_a_terminal(tmp_path, monkeypa
     )
 
 
-def test_a_plugin_is_told_of_the_cluster_where_it_wants_to_know(tmp_path):
+@pytest.mark.parametrize(
+    ("extensions", "config"),
+    [
+        ({}, {}),
+        (
+            {
+                "extensions": [
+                    {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}},
+                    {"name": "other"},
+                ]
+            },
+            {"config": {"audience": "x"}},
+        ),
+    ],
+    ids=["plain", "extended"],
+)
+def test_a_plugin_is_told_of_the_cluster_where_it_wants_to_know(tmp_path, extensions, config):
     code = "told = json.loads(os.environ['KUBERNETES_EXEC_INFO'])\nassert told == %r, told\n" + says(token="t")
     api = "client.authentication.k8s.io/v1"
-    extensions = [{"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}, {"name": "other"}]
-    cluster = {"server": "https://api.example", "extensions": extensions}
-    told = {"server": "https://api.example", "config": {"audience": "x"}}
+    cluster = {"server": "https://api.example", **extensions}
+    told = {"server": "https://api.example", **config}
     spec = {"interactive": False, "cluster": told}
     script = tmp_path / "plugin.py"
     script.write_text("import json, os\n" + code % {"apiVersion": api, "kind": "ExecCredential", "spec": spec})

@@ -184,16 +184,42 @@ JOB = {
 }
 
 
+def named(listed_: dict[str, Any], name: str, **metadata: Any) -> dict[str, Any]:
+    return listed_ | {"metadata": {"name": name, "namespace": "default", **metadata}}
+
+
 @pytest.mark.parametrize(
     ("owner", "labels", "tables", "expected"),
     [
         (("ReplicaSet", "web-abc12"), {"pod-template-hash": "abc12"}, [], Owner("Deployment", "web")),
         (("ReplicaSet", "web-abc12"), {"pod-template-hash": "abc12"}, [REPLICASET], Owner("Rollout", "web")),
+        # What its list says of an owner counts more than its name: nobody controls this one.
+        (
+            ("ReplicaSet", "web-abc12"),
+            {"pod-template-hash": "abc12"},
+            [named(REPLICASET, "web-abc12")],
+            Owner("ReplicaSet", "web-abc12"),
+        ),
+        (
+            ("ReplicaSet", "web-abc12"),
+            {"pod-template-hash": "abc12"},
+            [named(REPLICASET, "web-old")],
+            Owner("Deployment", "web"),
+        ),
         (("ReplicaSet", "web-abc12"), {}, [], Owner("ReplicaSet", "web-abc12")),
         (("ReplicaSet", "-abc12"), {"pod-template-hash": "abc12"}, [], Owner("ReplicaSet", "-abc12")),
         (("Job", "night-29384756"), {}, [], Owner("CronJob", "night")),
         (("Job", "night-29384756"), {}, [JOB], Owner("CronJob", "night")),
+        (("Job", "night-29384756"), {}, [named(JOB, "night-29384756")], Owner("Job", "night-29384756")),
+        (("Job", "night-29384756"), {}, [named(JOB, "night-29384755")], Owner("CronJob", "night")),
+        (
+            ("Job", "night-2"),
+            {},
+            [named(JOB, "night-2", ownerReferences=[{"kind": "CronJob", "name": "day", "controller": True}])],
+            Owner("CronJob", "day"),
+        ),
         (("Job", "migrate-2"), {}, [], Owner("Job", "migrate-2")),
+        (("StatefulSet", "db-29384756"), {}, [], Owner("StatefulSet", "db-29384756")),
         (("StatefulSet", "db"), {}, [], Owner("StatefulSet", "db")),
         (("Node", "n1"), {}, [], Owner("Pod", "p")),
         (None, {}, [], Owner("Pod", "p")),

@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from kubectl_cgaudit.collect import kubelet, metrics
+from kubectl_cgaudit.collect.door import Answer
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.collect.progress import silent
@@ -35,7 +37,7 @@ from tests.kubelet_support import (
     row,
 )
 from tests.support import GOLDEN
-from tests.vcr_support import RECORDED, a_status, kubeconfig, replay, serve
+from tests.vcr_support import RECORDED, Scripted, a_status, kubeconfig, replay, serve
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -303,7 +305,8 @@ def test_refused_credentials(tmp_path):
 
 
 def test_busy_server_is_asked_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(kubelet, "_BUSY_PAUSE", 0.01)
+    waited: list[float] = []
+    monkeypatch.setattr(kubelet, "time", SimpleNamespace(monotonic=time.monotonic, sleep=waited.append))
     asked: list[str] = []
 
     def busy(endpoint: str) -> Reply:
@@ -314,6 +317,15 @@ def test_busy_server_is_asked_again(tmp_path, monkeypatch):
         answers = through_proxy(tmp_path, server.url)
     assert asked == ["/configz", "/configz", "/metrics", "/metrics/cadvisor", "/metrics/cadvisor"]
     assert answers["n1"] == good("n1", "/metrics/cadvisor could not be read (429: 'later')", shares={})
+    assert waited == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(("ends", "tries"), [(100.5, 1), (101.0, 1), (101.1, 2)])
+def test_a_busy_server_is_not_waited_for_past_the_end(monkeypatch, ends, tries):
+    monkeypatch.setattr(kubelet, "time", SimpleNamespace(monotonic=lambda: 100.0, sleep=lambda seconds: None))
+    door = Scripted(Answer(429, b"1"), Answer(429, b"2"))
+    assert kubelet._patiently(door, "/x", ends).body == str(tries).encode()
+    assert (door.paths, door.ends) == (["/x"] * tries, [ends] * tries)
 
 
 def test_names_are_not_put_into_paths(tmp_path):
@@ -321,6 +333,29 @@ def test_names_are_not_put_into_paths(tmp_path):
         answers = through_proxy(tmp_path, server.url, ["..", "n1"])
         assert {request.path for request in server.requests} == {f"/api/v1/nodes/n1/proxy{end}" for end in ENDINGS}
     assert answers[".."] == no_answers("..", f"{ALL} cannot be asked for ('..' is no name of a node)")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "at_once"), [(1, 1), (4, 1), (5, 2), (8, 2), (9, 3), (28, 7), (29, 8), (32, 8), (33, 8), (99, 8)]
+)
+def test_a_small_cluster_is_asked_fewer_nodes_at_once(monkeypatch, nodes, at_once):
+    names = [f"n{number}" for number in range(nodes)]
+    running, most = 0, 0
+
+    def start(ask, node, talk, done):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        done.put((node, None))
+        return talk
+
+    def ended(what, done, total):
+        nonlocal running
+        running -= 1
+
+    monkeypatch.setattr(kubelet, "_start", start)
+    assert list(kubelet._together(lambda node, talk: None, names, {}, ended, 9.0)) == names
+    assert (running, most) == (0, at_once)
 
 
 def test_at_most_eight_at_once(tmp_path):

@@ -398,6 +398,11 @@ def test_a_kubelet_with_a_root_of_its_own_is_said_to_be_left_out(path: str, prob
     }
     found = kubelet.understand("n1", bodies, {}, set())
     assert (found.problems, bool(found.shares)) == ((problem,) if problem else (), problem is None)
+    # A service beside the tree may be called after it.
+    bodies["/metrics/cadvisor"] += (
+        b'container_spec_cpu_shares{id="/kubepods"} 9\ncontainer_spec_cpu_shares{id="/a/kubepods"} 9\n'
+    )
+    assert kubelet.understand("n1", bodies, {}, set()).problems == ()
 
 
 @pytest.mark.parametrize(("name", "kept"), [("n1", True), ("", False)])

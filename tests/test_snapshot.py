@@ -290,6 +290,10 @@ def answered(node: str, **fields: Any) -> Any:
             "x is a damaged snapshot: its pods are not each there once, in order",
         ),
         (
+            lambda data: data["cluster"].update(nodes=data["cluster"]["nodes"] * 2),
+            "x is a damaged snapshot: its nodes are not each there once, in order",
+        ),
+        (
             lambda data: data["cluster"]["nodes"][0].update(name=""),
             "x is a damaged snapshot: its nodes are not each there once, in order",
         ),
