@@ -1,4 +1,5 @@
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -255,6 +256,16 @@ def test_oidc(tmp_path):
 
 def test_unusable_proxy(tmp_path):
     path = kubeconfig(tmp_path / "c", cluster={"proxy-url": "gopher://old.example"})
+    message = refused(Connection(kubeconfig=path))
+    assert message.startswith("the proxy old.example cannot be used: ")
+    assert message.endswith("; correct proxy-url or HTTPS_PROXY")
+
+
+@pytest.mark.filterwarnings("ignore:SOCKS support")
+def test_a_socks_proxy_without_the_module_for_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "socks", None)
+    monkeypatch.delitem(sys.modules, "urllib3.contrib.socks", raising=False)
+    path = kubeconfig(tmp_path / "c", cluster={"proxy-url": "socks5://me:secret@old.example"})
     message = refused(Connection(kubeconfig=path))
     assert message.startswith("the proxy old.example cannot be used: ")
     assert message.endswith("; correct proxy-url or HTTPS_PROXY")

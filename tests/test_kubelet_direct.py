@@ -92,6 +92,13 @@ def test_direct_with_a_client_certificate(tmp_path):
             (tmp_path / "server.pem").write_text("gone")
             with pytest.raises(ClusterError, match=r"^the certificates of the kubeconfig cannot be used: "):
                 directly(api, {})
+            (tmp_path / "server.pem").unlink()
+            with pytest.raises(ClusterError) as caught:
+                directly(api, {})
+    assert str(caught.value) == (
+        "the certificates of the kubeconfig cannot be used: No such file or directory; "
+        "log in again, or see what kubectl auth whoami says"
+    )
 
 
 @pytest.mark.parametrize(
