@@ -166,6 +166,7 @@ def test_a_plugin_is_not_run_where_the_cluster_cannot_be_told(tmp_path, extensio
         ({"args": [5]}, "Expected `str`, got `int` - at `$.args[0]`"),
         ({"env": [{"name": "A"}]}, "Object missing required field `value` - at `$.env[0]`"),
         ({"command": ["/bin/login"]}, "Expected `str`, got `array` - at `$.command`"),
+        ({"command": None}, "Expected `str`, got `null` - at `$.command`"),
         ({"interactiveMode": "Maybe"}, "Invalid enum value 'Maybe' - at `$.interactiveMode`"),
     ],
 )

@@ -154,6 +154,16 @@ def test_directory_as_kubeconfig(tmp_path):
     )
 
 
+def test_fields_that_say_nothing_are_as_if_they_were_not_there(tmp_path):
+    empty = {"tls-server-name": None, "insecure-skip-tls-verify": None, "certificate-authority": "", "proxy-url": ""}
+    user = {"token": "t", "tokenFile": "", "exec": None, "client-certificate": None}
+    path = kubeconfig(tmp_path / "c", "https://a.example", empty, user)
+    choice = choose(Connection(kubeconfig=path))
+    assert choice is not None
+    assert (choice.cluster, choice.user) == ({"server": "https://a.example"}, {"token": "t"})
+    assert token(path) == "Bearer t"
+
+
 @pytest.mark.parametrize("server", ["", "localhost:8080", "ftp://a", "https://[::1", "https://a:x"])
 def test_bad_server(tmp_path, server):
     assert refused(Connection(kubeconfig=kubeconfig(tmp_path / "c", server=server))) == (

@@ -330,9 +330,11 @@ def test_a_busy_server_is_not_waited_for_past_the_end(monkeypatch, ends, tries):
 
 def test_names_are_not_put_into_paths(tmp_path):
     with serve(cluster()) as server:
-        answers = through_proxy(tmp_path, server.url, ["..", "n1"])
+        long = "n" * 254
+        answers = through_proxy(tmp_path, server.url, ["..", long, "n1"])
         assert {request.path for request in server.requests} == {f"/api/v1/nodes/n1/proxy{end}" for end in ENDINGS}
     assert answers[".."] == no_answers("..", f"{ALL} cannot be asked for ('..' is no name of a node)")
+    assert answers[long] == no_answers(long, f"{ALL} cannot be asked for ('{'n' * 60}' is no name of a node)")
 
 
 @pytest.mark.parametrize(
