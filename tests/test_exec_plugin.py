@@ -11,6 +11,7 @@ import pytest
 from kubectl_cgaudit.collect import exec_plugin
 from kubectl_cgaudit.collect.credentials import configure
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
+from tests.support import Terminal
 from tests.vcr_support import kubeconfig, refused, token
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -107,6 +108,12 @@ def test_a_plugin_may_ask_where_there_is_a_terminal(tmp_path, monkeypatch, mode,
     monkeypatch.setattr(exec_plugin, "_is_terminal", lambda: True)
     code = "assert json.loads(os.environ['KUBERNETES_EXEC_INFO'])['spec'] == {'interactive': %r}\n%s"
     assert token(plugin(tmp_path, code % (asked, says(token="t")), interactiveMode=mode)) == "Bearer t"
+
+
+@pytest.mark.parametrize(("stdin", "is_one"), [(None, False), (Terminal(terminal=False), False), (Terminal(), True)])
+def test_what_a_terminal_is(monkeypatch, stdin, is_one):
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert exec_plugin._is_terminal() is is_one
 
 
 def test_a_plugin_that_must_ask_is_not_run_without_a_terminal(tmp_path, monkeypatch):

@@ -246,6 +246,15 @@ def test_missing_token_file(tmp_path):
     )
 
 
+def test_a_token_file_that_holds_no_text(tmp_path):
+    (tmp_path / "token").write_bytes(b"\xff")
+    path = kubeconfig(tmp_path / "c", user={"tokenFile": "token"})
+    assert refused(Connection(kubeconfig=path)) == (
+        "the tokenFile of context mixed cannot be read: 'utf-8' codec can't decode byte 0xff in position 0: "
+        f"invalid start byte; {LOG_IN}"
+    )
+
+
 def test_user_and_password(tmp_path):
     assert token(kubeconfig(tmp_path / "c", user={"username": "me", "password": "pw"})) == "Basic bWU6cHc="
 

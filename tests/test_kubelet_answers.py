@@ -273,6 +273,17 @@ def test_one_bad_kubelet(tmp_path, behaviour, expected):
     assert answers["n2"] == expected
 
 
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b'{"kind": "Pod"}', b'{"kind": "Status\xff"}', b"[" * 99_999], ids=lambda body: repr(body[:18])
+)
+def test_only_the_servers_own_401_is_about_its_credentials(tmp_path, body):
+    with serve(cluster(n1=lambda endpoint: (401, body, {}))) as server:
+        answers = through_proxy(tmp_path, server.url, ["n1"])
+    assert answers["n1"] == no_answers(
+        "n1", f"{ALL} may not be read (401): the kubelet does not accept the token or certificate it is asked with"
+    )
+
+
 def test_compressed_answers(tmp_path):
     zipped = {endpoint: gzip.compress(body) for endpoint, body in SMALL.items()}
 

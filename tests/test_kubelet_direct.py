@@ -1,16 +1,20 @@
 """Kubelets asked at their own port: whom they trust, who is trusted, what is sent."""
 
 import socket
+from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 
 from kubectl_cgaudit.collect import door, kubelet
+from kubectl_cgaudit.collect.door import Answer
+from kubectl_cgaudit.collect.failure import UnreachableError
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import ClusterError
 from tests.kubelet_support import ALL, ENDINGS, PODS, Reply, good, healthy, no_answers
-from tests.vcr_support import a_status, kubeconfig, serve
+from tests.vcr_support import Scripted, a_status, kubeconfig, serve
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -45,6 +49,21 @@ def test_direct(tmp_path, monkeypatch):
     assert answers == {"n1": good("n1"), "n2": good("n2")}
     assert headers["Authorization"] == "Bearer mine"
     assert headers["Impersonate-User"] is None
+
+
+@pytest.mark.parametrize("says", [[Answer(200, b"a")] * 3, [UnreachableError("away", "away")], [KeyError("a bug")]])
+def test_the_connections_of_each_kubelet_are_closed(says):
+    door_, cleared, asked = Scripted(*says), [], []
+    door_.pool = SimpleNamespace(clear=lambda: cleared.append(True))
+
+    def door_to(host, port):
+        asked.append((host, port))
+        return door_
+
+    api = SimpleNamespace(kubelet_doors=lambda *flags: asked.append(flags) or door_to)
+    with suppress(KeyError):
+        directly(api, {"n1": ("10.0.0.1", 65535), "n2": ("10.0.0.1", 65536), "n3": ("10.0.0.1", 0)}, insecure=True)
+    assert (asked, cleared) == ([(True, 5.0, 64 << 20), ("10.0.0.1", 65535)], [True])
 
 
 def test_direct_without_trust_sends_no_token(tmp_path):

@@ -238,6 +238,13 @@ def test_whom_the_headers_name() -> None:
         ("Impersonate-User", "b"),
         ("Impersonate-Group", "g"),
     ]
+    # A key may be a number to YAML, and holds what a header's name cannot.
+    assert impersonated({"as": "a", "as-user-extra": {7: [8], "a/b%": ["c"], "!#$&'*+^`|": ["d"]}}) == [
+        ("Impersonate-User", "a"),
+        ("Impersonate-Extra-7", "8"),
+        ("Impersonate-Extra-a%2Fb%25", "c"),
+        ("Impersonate-Extra-!#$&'*+^`|", "d"),
+    ]
     assert impersonated({"as": "a", "as-user-extra": {"k y": ["1", "2"], "l": None}}) == [
         ("Impersonate-User", "a"),
         ("Impersonate-Extra-k%20y", "1"),
