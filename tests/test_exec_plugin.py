@@ -196,8 +196,9 @@ def test_a_plugin_whose_name_no_system_takes(tmp_path):
     )
 
 
-def test_plugin_without_credentials(tmp_path):
-    assert refused(Connection(kubeconfig=plugin(tmp_path, says()))) == (
+@pytest.mark.parametrize("given", [{}, {"token": ""}, {"clientCertificateData": "CERT"}, {"clientKeyData": "KEY"}])
+def test_plugin_without_credentials(tmp_path, given):
+    assert refused(Connection(kubeconfig=plugin(tmp_path, says(**given)))) == (
         f"the exec plugin {sys.executable} of context mixed gave neither token nor certificate; {LOG_IN}"
     )
 

@@ -72,6 +72,21 @@ def test_files_are_merged_and_the_first_wins(tmp_path, monkeypatch):
     assert other.cluster["certificate-authority"] == str(tmp_path / "two" / "ca.crt")
 
 
+def test_files_are_looked_for_beside_the_kubeconfig(tmp_path):
+    (tmp_path / "7").write_text("seven")
+    cluster = {"certificate-authority": "/etc/ca.crt"}
+    user = {"client-certificate": "a/b.crt", "client-key": "b.key", "tokenFile": 7}
+    path = kubeconfig(tmp_path / "c", cluster=cluster, user=user)
+    choice = choose(Connection(kubeconfig=path))
+    assert choice is not None
+    assert choice.cluster["certificate-authority"] == "/etc/ca.crt"
+    assert choice.user == {
+        "client-certificate": str(tmp_path / "a" / "b.crt"),
+        "client-key": str(tmp_path / "b.key"),
+        "tokenFile": str(tmp_path / "7"),
+    }
+
+
 def test_cluster_and_user_flags(tmp_path, monkeypatch):
     first = kubeconfig(tmp_path / "a", "https://one.example", name="one")
     second = kubeconfig(tmp_path / "b", "https://two.example", user={"token": "second"}, name="two")

@@ -93,6 +93,10 @@ def test_all_addresses_are_tried_in_time(monkeypatch, addresses, seconds):
     assert transport.connect_seconds("https://api.example", "api.example") == seconds
 
 
+def test_an_address_counts_once():
+    assert transport.connect_seconds("https://127.0.0.1:1", "127.0.0.1:1") == 4.0
+
+
 def test_trusted_certificate(tmp_path):
     with serve(tls=tmp_path) as server:
         cluster = read(

@@ -294,6 +294,14 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], words: list[str], messa
     assert (caught.out, caught.err) == ("", f"error: {message}\n")
 
 
+def test_names_are_as_long_as_the_api_server_takes_them() -> None:
+    assert check(Settings(states="a" * 253, namespace="b" * 63)).states == "a" * 253
+    with pytest.raises(UsageError, match=r"^--states-configmap: 'a{254}' is no name of a ConfigMap$"):
+        check(Settings(states="a" * 254))
+    with pytest.raises(UsageError, match=r"^--namespace: 'b{64}' is no name of a namespace; "):
+        check(Settings(namespace="b" * 64))
+
+
 @pytest.mark.parametrize("memory", ["128Mi", "1Gi"])
 def test_a_limit_from_the_request_on_is_taken(memory: str) -> None:
     assert check(Settings(memory=memory)).memory == memory

@@ -216,6 +216,21 @@ def test_kubelets_are_verified_unless_somebody_says_otherwise(
 
 
 @pytest.mark.parametrize(
+    ("ca", "skip", "own"), [(True, False, True), (False, False, False), (True, True, False), (False, True, False)]
+)
+def test_only_a_ca_of_the_kubeconfig_takes_the_place_of_the_systems(
+    ca: bool, skip: bool, own: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "ca.crt").touch()
+    trusted = {"certificate-authority": "ca.crt"} if ca else {}
+    path = kubeconfig(tmp_path / "c", "https://a", {"insecure-skip-tls-verify": skip, **trusted})
+    with Api(Connection(kubeconfig=path)) as asked:
+        context = asked._pool.connection_pool_kw.get("ssl_context")
+    assert (context is not None) is own
+    assert context is None or not context.verify_flags & ssl.VERIFY_X509_STRICT
+
+
+@pytest.mark.parametrize(
     ("url", "host"),
     [
         ("https://a:1", "a:1"),
