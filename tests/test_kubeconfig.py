@@ -6,7 +6,7 @@ import pytest
 import yaml
 from kubernetes.config import incluster_config
 
-from kubectl_cgaudit.collect.credentials import in_cluster
+from kubectl_cgaudit.collect.credentials import configure, in_cluster
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import ClusterError
@@ -196,6 +196,13 @@ def test_bad_server(tmp_path, server):
 def test_bad_base64(tmp_path, cluster, user, named):
     path = kubeconfig(tmp_path / "c", cluster=cluster, user=user)
     assert refused(Connection(kubeconfig=path)) == f"{named} in the kubeconfig is not base64; {LOG_IN}"
+
+
+def test_base64_may_be_broken_into_lines(tmp_path):
+    path = kubeconfig(tmp_path / "c", cluster={"certificate-authority-data": "YWJj\n  ZGVm\n"})
+    choice = choose(Connection(kubeconfig=path))
+    assert choice is not None
+    assert Path(configure(choice).ssl_ca_cert).read_bytes() == b"abcdef"
 
 
 def test_missing_certificate_file(tmp_path):

@@ -1,5 +1,6 @@
 import gzip
 import os
+import queue
 import signal
 import socket
 import subprocess
@@ -488,6 +489,18 @@ def test_one_endpoint_that_hangs_does_not_lose_the_others(tmp_path):
         answers = through_proxy(tmp_path, server.url, seconds=0.4)
         over.set()
     assert answers["n1"] == good("n1", "/configz could not be read (no answer within 0.4 s)", config=None)
+
+
+def test_who_has_answered_is_told_before_those_whose_time_is_over():
+    done = queue.SimpleQueue()
+    talks = {"late": kubelet._Talk(0.0), "early": kubelet._Talk(float("inf"))}
+    for node in ("early", "given up"):
+        done.put((node, None))
+    done.put(("early", KeyError("a bug")))
+    assert [kubelet._ended(talks, done) for _ in range(2)] == [["early"], []]
+    with pytest.raises(KeyError, match="a bug"):
+        kubelet._ended(talks, done)
+    assert kubelet._ended(talks, done) == ["late"]
 
 
 def test_kubelet_that_hangs_up(tmp_path):
