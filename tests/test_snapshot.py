@@ -298,7 +298,7 @@ def answered(node: str, **fields: Any) -> Any:
             "x is a damaged snapshot: its nodes are not each there once, in order",
         ),
         (
-            lambda data: data["cluster"]["pods"][0].update(name=""),
+            lambda data: data["cluster"]["pods"].insert(0, data["cluster"]["pods"][0] | {"name": ""}),
             "x is a damaged snapshot: its pods are not each there once, in order",
         ),
         (
