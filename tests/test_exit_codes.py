@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,12 @@ def test_a_closed_pipe_is_no_error() -> None:
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
-def test_a_run_that_is_told_to_end_cleans_up(tmp_path: Path, name: str, code: int) -> None:
+def test_a_run_that_is_told_to_end_cleans_up(
+    tmp_path: Path, name: str, code: int, request: pytest.FixtureRequest
+) -> None:
+    number = getattr(signal, name)
+    # Under nohup the run would inherit deafness, and go on as it should.
+    request.addfinalizer(partial(signal.signal, number, signal.signal(number, signal.SIG_DFL)))
     words = command(*RECORDED_FLAGS, "-o", f"json={tmp_path / 'a.json'}", "-o", f"yaml={tmp_path / 'pipe'}")
     os.mkfifo(tmp_path / "pipe")
     # Opening the pipe lets it go on; it then waits until somebody reads.
@@ -148,7 +154,7 @@ def test_a_run_that_is_told_to_end_cleans_up(tmp_path: Path, name: str, code: in
         while not [path for path in tmp_path.iterdir() if path.suffix == ".tmp"]:
             assert running.poll() is None
             time.sleep(0.01)
-        running.send_signal(getattr(signal, name))
+        running.send_signal(number)
         assert running.wait() == code
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe"]
 
