@@ -602,6 +602,15 @@ def test_an_open_row_says_which_side_is_open() -> None:
     assert weight_row(half, BOTH) == ("? -> weight 100", (was,))
     assert weight_row(V2_LINEAR, half) == ("weight 39 -> ?", (now,))
     assert weight_row(half, half) == ("? -> ?", (was, now))
+    # On v1 the formula decides nothing yet: what was is known, and what was predicted is not.
+    two = cluster(N1, pod("a", container("app", "100m"), container("side", "50m")))
+    (row,) = [
+        row
+        for row in diff_content.workload_rows(diff(audited(two, "- {cgroup: v1}", "v2"), now_of(two, V1)).workloads)
+        if row.what == "app in pod"
+    ]
+    assert diff_content.change(row) == "67% -> 67%, said 61% or 67%"
+    assert row.because == (f"{was}, and decides what was predicted",)
     found = diff(audited(cluster(N1, A), half, "runtime"), now_of(cluster(N1, A), BOTH))
     assert found.summary.notes[0] == "What ran before on n1 is not known, so what depends on it cannot be said."
     assert not [note for note in found.summary.notes if note.startswith("What runs now on n1 is not known")]

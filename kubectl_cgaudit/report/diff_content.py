@@ -51,6 +51,7 @@ _NAMED = 4
 _NODES = 2
 _POD = "pod"
 OPEN_BEFORE = "what ran there before is not known"
+OPEN_PREDICTED = "what ran there before is not known, and decides what was predicted"
 OPEN_NOW = "what runs there now is not known"
 
 
@@ -143,8 +144,10 @@ def _reasons(measure: Measure, found: Sequence[tuple[str, Sequence[str]]]) -> tu
 
 def _open(measure: Measure) -> Iterator[str]:
     """The sides that allow several values, or none."""
-    if len(measure.before) != 1 or len(measure.predicted) != 1:
+    if len(measure.before) != 1:
         yield OPEN_BEFORE
+    elif len(measure.predicted) != 1:
+        yield OPEN_PREDICTED
     if len(measure.now) != 1:
         yield OPEN_NOW
 
@@ -185,9 +188,12 @@ def change(row: Row) -> str:
 
 def _unknown(row: Row) -> str:
     """`?` stands for the side that is not known."""
-    if OPEN_BEFORE in row.because:
-        return "? -> ?" if OPEN_NOW in row.because else f"? -> {row.now}"
-    return f"{row.before} -> ?" if OPEN_NOW in row.because else f"now {row.now}, in doubt"
+    if not {OPEN_BEFORE, OPEN_PREDICTED, OPEN_NOW} & {*row.because}:
+        return f"now {row.now}, in doubt"
+    was = "?" if OPEN_BEFORE in row.because else row.before
+    now = "?" if OPEN_NOW in row.because else _after_unit(was, row.now)
+    said = f", said {_after_unit(was, row.predicted)}" if OPEN_PREDICTED in row.because else ""
+    return f"{was} -> {now}{said}"
 
 
 def _after_unit(first: str, second: str) -> str:
