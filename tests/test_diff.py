@@ -634,6 +634,16 @@ def test_rows_of_a_workload_that_look_the_same_name_their_node() -> None:
     assert [row.what for row in diff_content.workload_rows(same.workloads) if "weight" in row.what] == ["app weight"]
 
 
+def test_a_container_called_pod_is_not_taken_for_the_pod() -> None:
+    one = cluster(N1, pod("a", container("pod", "1")))
+    found = diff(audited(one, V1, "v2"), now_of(one, V2_LINEAR))
+    assert [(row.what, row.now, diff_content.pods(row)) for row in diff_content.workload_rows(found.workloads)] == [
+        ("pod weight", "weight 39", "1/1"),
+        ("pod vs system", "1.57", "1/1"),
+        ("container pod weight", "weight 39", "1/1"),
+    ]
+
+
 def test_the_worked_example_of_the_docs_can_be_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

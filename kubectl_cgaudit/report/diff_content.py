@@ -97,10 +97,10 @@ def _attention(row: Row) -> int:
 
 
 def _of_workload(workload: WorkloadDiff) -> Iterator[Row]:
-    found: dict[tuple[str, Measure], list[PodDiff]] = {}
+    found: dict[tuple[str | None, Measure], list[PodDiff]] = {}
     for pod in workload.pods:
         for measure in pod.measures:
-            found.setdefault((_POD, measure), []).append(pod)
+            found.setdefault((None, measure), []).append(pod)
         for container in pod.containers:
             for measure in container.measures:
                 found.setdefault((container.name, measure), []).append(pod)
@@ -120,12 +120,14 @@ def _of_workload(workload: WorkloadDiff) -> Iterator[Row]:
         yield Row("unknown", subject(workload), "pods", "", "", "", 0, len(workload.pods), why)
 
 
-def _follows(name: str, measure: Measure) -> bool:
+def _follows(name: str | None, measure: Measure) -> bool:
     """Whether it follows from other rows: a part of the node from the pod's against the system and the part of the pod."""
-    return measure.what == "share" or (name != _POD and measure.what == "against-system")
+    return measure.what == "share" or (name is not None and measure.what == "against-system")
 
 
-def _label(name: str, measure: Measure) -> str:
+def _label(name: str | None, measure: Measure) -> str:
+    """No name is the pod's own; a container may be called like that."""
+    name = _POD if name is None else f"container {name}" if name == _POD else name
     return " ".join(part for part in (name, _WHAT[measure.what], measure.of) if part)
 
 
