@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import Audit, NodeAudit
 from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.judge.diff.nodes import same_ground
+from kubectl_cgaudit.report import diff_content, diff_table
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
 from tests.test_diff import N1, N2, NEW, A, flat, now_of, of_nodes, only
 
@@ -68,6 +69,30 @@ def test_pods_that_could_not_be_read_leave_the_workload_open() -> None:
     assert only(diff(before, none)).outcome == "unknown"
     lone = diff(audited(cluster(N1), V1), half_read(after)).new_workloads
     assert [each.pod_count for each in lone] == [2]
+
+
+def test_pods_that_could_not_be_read_are_not_called_all_of_the_workloads_pods() -> None:
+    def of_set(name: str, on: str) -> dict[str, Any]:
+        return pod(name, container("app", "1"), on=on, owner=("DaemonSet", "web"))
+
+    def unread(before: Audit, after: Audit) -> tuple[str, str, list[str]]:
+        found = diff(before, after)
+        (row,) = [each for each in diff_content.workload_rows(found.workloads) if each.outcome == "unknown"]
+        heads = [line for line in diff_table.render(found).splitlines() if line.startswith("default/web ds: unknown")]
+        return diff_content.change(row), diff_content.pods(row), heads
+
+    one, two = of_set("a", "n1"), [of_set(name, "gone") for name in ("b", "c")]
+    half, whole = audited(cluster(N1, one, *two), V2_LINEAR, "v2"), audited(cluster(N1, one), V2_LINEAR, "v2")
+    nothing = audited(cluster(N1, two[0]), V2_LINEAR, "v2")
+    why = "cannot be compared: {} node, or what is needed of it, was not read"
+    assert unread(half, whole) == (
+        f"some pods it had {why.format('their')}",
+        "0/1",
+        ["default/web ds: unknown, 0/1 pods"],
+    )
+    assert unread(whole, half) == (f"2 pods {why.format('their')}", "0/1", ["default/web ds: unknown, 0/1 pods"])
+    assert unread(whole, nothing) == (f"1 pod {why.format('its')}", "", ["default/web ds: unknown"])
+    assert unread(nothing, whole) == (f"its pods {why.format('their')}", "", ["default/web ds: unknown"])
 
 
 def test_the_values_of_a_lone_workload_are_each_said_once_by_container() -> None:

@@ -115,9 +115,15 @@ def _of_workload(workload: WorkloadDiff) -> Iterator[Row]:
         because = _reasons(measure, [(pod.now_node, pod.because) for pod in alike])
         yield _row(measure, subject(workload), label, (len(alike), len(workload.pods)), because)
     if workload.outcome == "unknown" and not any(measure.outcome == "unknown" for _, measure in ordered):
-        unread = counted(workload.unpredicted_pods, "pod") if workload.unpredicted_pods else "its pods"
-        why = (f"{unread} cannot be compared: their node, or what is needed of it, was not read",)
+        why = (f"{_unread(workload)} node, or what is needed of it, was not read",)
         yield Row("unknown", subject(workload), "pods", "", "", "", 0, len(workload.pods), why)
+
+
+def _unread(workload: WorkloadDiff) -> str:
+    """Which pods are not compared; where none is unread now, some were before."""
+    amount = workload.unpredicted_pods
+    which = counted(amount, "pod") if amount else "some pods it had" if workload.pods else "its pods"
+    return f"{which} cannot be compared: {'its' if amount == 1 else 'their'}"
 
 
 def _follows(name: str | None, measure: Measure) -> bool:

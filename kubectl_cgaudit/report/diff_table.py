@@ -53,7 +53,8 @@ def _workloads(rows: Sequence[Row], screen: Screen) -> str:
     title, *moved = grid(heads, cells, screen)
     lines, last = ["WORKLOAD: OUTCOME", title], ""
     for row, line in zip(rows, moved, strict=False):
-        said = screen.shown(f"{row.subject}: {row.outcome}, {content.pods(row)} pods")
+        pods = content.pods(row)
+        said = screen.shown(f"{row.subject}: {row.outcome}{f', {pods} pods' if pods else ''}")
         if said != last:
             lines.append(paint(wrap(said, screen.width, "", "  "), colour=screen.colour))
         lines.append(line)
