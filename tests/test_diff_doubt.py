@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import Audit, NodeAudit
 from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.judge.diff.nodes import same_ground
-from kubectl_cgaudit.report import diff_content, diff_table
+from kubectl_cgaudit.report import diff_content, diff_html, diff_markdown, diff_table
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
 from tests.test_diff import N1, N2, NEW, A, flat, now_of, of_nodes, only
 
@@ -131,6 +131,28 @@ def test_lone_nodes_and_more_than_one_of_each_are_counted() -> None:
     assert not [note for note in other.summary.notes if note.startswith("No node and")]
     (new,) = diff(audited(cluster(), ""), now_of(cluster(N1), "")).new_nodes
     assert (new.name, new.allocatable_milli, new.pod_count, new.sure, new.cgroup) == ("n1", 4000, 0, True, ("v1", "v2"))
+
+
+def test_where_nothing_is_in_both_it_is_not_said_that_nothing_changed() -> None:
+    stayed, no_node, no_workload = (
+        "Nothing was to change, and nothing did.",
+        "No node is in both.",
+        "No workload is in both.",
+    )
+    large = node("m1", cpu="16")
+    before = audited(cluster(N1, A), V2_LINEAR, "v2")
+    for objects, said in (
+        ((N1, A), [stayed, stayed]),
+        ((N1,), [stayed, no_workload]),
+        ((large,), [no_node, no_workload]),
+    ):
+        found = diff(before, now_of(cluster(*objects), V2_LINEAR))
+        lines = diff_markdown.render(found).splitlines()
+        assert [lines[lines.index(heading) + 2] for heading in ("## Nodes", "## Workloads")] == said
+        lines = diff_html.render(found).splitlines()
+        assert [line for line in lines if line in {f"<p>{words}</p>" for words in said}] == [
+            f"<p>{words}</p>" for words in said
+        ]
 
 
 def incomplete(of: Audit) -> Audit:

@@ -248,6 +248,11 @@ def side(name: str, each: Side) -> str:
     return f"{name}: {each.source}: {amounts}{only}{dated}{state}"
 
 
+def stayed(what: str, compared: Sequence[object]) -> str:
+    """What is said where there is no row."""
+    return "Nothing was to change, and nothing did." if compared else f"No {what} is in both."
+
+
 def thresholds(diff: Diff) -> str:
     """From where on a share has moved."""
     said = ", ".join(f"{name} {percent(value)}" for name, value in diff.thresholds.items())

@@ -40,8 +40,8 @@ def render(diff: Diff) -> str:
                 ]
             ),
             bullets([*map(page.sentence, notes), *([_left_out(unsaid, "more note")] if unsaid else [])]),
-            _part(page, "Nodes", "Node", nodes, limits.groups),
-            _part(page, "Workloads", "Workload", workloads, limits.workloads),
+            _part(page, "Node", nodes, limits.groups, content.stayed("node", diff.nodes)),
+            _part(page, "Workload", workloads, limits.workloads, content.stayed("workload", diff.workloads)),
             paragraphs(["## New and gone", only, _left_out(more, "more row") if more else ""]) if lone else "",
             "## What the words mean",
             bullets(
@@ -59,14 +59,14 @@ def render(diff: Diff) -> str:
     return fit(draw, _START, MOST)
 
 
-def _part(page: Page, heading: str, title: str, rows: Sequence[Row], most: int) -> str:
+def _part(page: Page, title: str, rows: Sequence[Row], most: int, stayed: str) -> str:
     shown, more = first(rows, most)
     table = page.table(
         (title, "Outcome", "Pods", "What", "Before", "Predicted", "Now", "Because"),
         [_cells(page, row) for row in shown],
     )
     cut = _left_out(more, "more row") if more else ""
-    return paragraphs([f"## {heading}", table or "Nothing was to change, and nothing did.", cut])
+    return paragraphs([f"## {title}s", table or stayed, cut])
 
 
 def _cells(page: Page, row: Row) -> list[str]:
