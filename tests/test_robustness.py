@@ -172,6 +172,7 @@ def test_what_cannot_be_said_on_standard_error_costs_no_report(shell: str, tmp_p
         ("verify", "-f", "c.json", "-o", "json=c.json"),
         ("diff", "c.json", "d.json", "-o", "html=c.json"),
         ("snapshot", "-f", "c.json", "-o", "c.json"),
+        ("report", "c.json", "-o", "html=c.json"),
     ],
     ids=lambda words: words[0],
 )
