@@ -162,6 +162,17 @@ def test_all_that_a_rule_says_of_one_workload_is_in_its_test_case() -> None:
     assert "excepted (p.yaml exception 1: agreed): high CGA201: if cgroup v1: Second." in said.text
 
 
+@pytest.mark.parametrize("apart", ["known", "excepted"])
+def test_what_is_set_apart_of_a_rule_that_is_none_of_ours_is_said_too(apart: str) -> None:
+    strange = other(rule="X1", title="odd")
+    of_it: Any = ExceptedFinding(strange, "agreed", None, "p") if apart == "excepted" else strange
+    audit = replace(OURS, findings=(), **{apart: (of_it,)})
+    assert suites(audit)["X1"].name == "X1 odd"
+    (said,) = elements(audit)["X1.web", "web web"]
+    words = "known from the baseline" if apart == "known" else "excepted (p: agreed)"
+    assert (said.tag, (said.text or "").startswith(f"{words}: {FOUND.severity} X1: ")) == ("system-out", True)
+
+
 def test_what_is_open_is_no_pass_under_a_rule_of_another_kind() -> None:
     """A rule about workloads that speaks of a node of which nothing is known, and the other way round."""
     low = other(severity="low", subject=Subject("node", "n1"))

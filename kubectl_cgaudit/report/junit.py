@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
+from itertools import chain
 from typing import Literal
 
 from msgspec import Struct
@@ -99,6 +100,8 @@ def _suites(audit: Audit) -> Iterator[_Suite]:
     for place, finding in enumerate(audit.findings):
         titles.setdefault(finding.rule, finding.title)
         places[finding.rule].append(place)
+    for finding in chain(audit.known, (each.finding for each in audit.excepted)):
+        titles.setdefault(finding.rule, finding.title)
     asked = _asked(audit, places)
     for rule in sorted(titles):
         if rule == catalogue.INCOMPLETE.id:
