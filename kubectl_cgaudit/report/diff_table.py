@@ -92,7 +92,7 @@ def _because(rows: Sequence[Row]) -> list[str]:
         found.update(((row.subject, why), None) for why in row.because if row.outcome == "other-cause")
     listed = [f"{subject}: {why}" for subject, why in found]
     more = len(listed) - _MOST_LONE
-    return [*listed[:_MOST_LONE], *([f"{more} more causes: -o json shows all"] if more > 0 else [])]
+    return [*listed[:_MOST_LONE], *([f"{counted(more, 'more cause')}: -o json shows all"] if more > 0 else [])]
 
 
 def _legend(rows: Sequence[Row], screen: Screen) -> list[str]:
