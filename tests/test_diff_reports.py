@@ -1,0 +1,138 @@
+"""What the reports of a comparison list, in which words, and where they cut."""
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from kubectl_cgaudit.judge.diff.build import diff
+from kubectl_cgaudit.judge.diff.types import ContainerValues, Diff, LoneNode, LoneWorkload, Measure, NodeDiff, Outcome
+from kubectl_cgaudit.report import diff_content, diff_table
+from tests.support import V2_LINEAR, audited, cluster
+from tests.test_diff import N1, A, now_of
+
+PLAIN = diff(audited(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR))
+MOVED = Measure("cgroup", "", "unpredicted", ("v1",), ("v1",), ("v2",))
+MORE = "-o markdown and -o html show more, -o json all."
+
+
+def machine(name: str, measure: Measure = MOVED, because: Sequence[str] = ()) -> NodeDiff:
+    return NodeDiff(name, None, measure.outcome, "certain", tuple(because), (measure,))
+
+
+def of_nodes(amount: int) -> Diff:
+    return replace(PLAIN, nodes=tuple(machine(f"n{number:03}") for number in range(amount)))
+
+
+@pytest.mark.parametrize(("amount", "rest"), [(59, ""), (60, ""), (61, "1 more row"), (62, "2 more rows")])
+def test_the_table_shows_sixty_rows_and_counts_the_rest(amount: int, rest: str) -> None:
+    part = diff_table.render(of_nodes(amount)).split("\n\n")[2].splitlines()
+    assert part[0].split() == ["NODE", "OUTCOME", "WHAT", "BEFORE", "->", "NOW"]
+    assert [line.split()[0] for line in part[1:61]] == [f"n{number:03}" for number in range(min(amount, 60))]
+    assert part[61:] == ([f"{rest}: {MORE}"] if rest else [])
+
+
+def test_the_table_says_that_a_cell_is_cut() -> None:
+    long = replace(MOVED, what="runtime", of="h" * 80)
+    part = diff_table.render(replace(PLAIN, nodes=(machine("n", long),))).split("\n\n")[2].splitlines()
+    assert "…" in part[1]
+    assert part[2:] == [f"cells cut at …: {MORE}"]
+    many = tuple(machine(f"n{number}", long) for number in range(61))
+    both = diff_table.render(replace(PLAIN, nodes=many)).split("\n\n")[2].splitlines()
+    assert both[61:] == [f"1 more row, cells cut at …: {MORE}"]
+
+
+@pytest.mark.parametrize(("amount", "rest"), [(20, []), (21, ["1 more: -o json shows all."])])
+def test_the_table_lists_twenty_of_what_is_new_or_gone(amount: int, rest: list[str]) -> None:
+    lone = tuple(LoneNode(f"n{number:02}", 1000, 1, True, ("v2",)) for number in range(amount))
+    part = diff_table.render(replace(PLAIN, new_nodes=lone)).split("\n\n")[2].splitlines()
+    assert [line.split()[2] for line in part[1:21]] == [f"n{number:02}" for number in range(20)]
+    assert part[21:] == rest
+
+
+@pytest.mark.parametrize(("amount", "rest"), [(20, []), (21, ["1 more note: -o json shows all."])])
+def test_the_table_lists_twenty_notes(amount: int, rest: list[str]) -> None:
+    notes = tuple(f"Note {number:02}." for number in range(amount))
+    part = diff_table.render(replace(PLAIN, summary=replace(PLAIN.summary, notes=notes))).split("\n\n")[2].splitlines()
+    assert part == [*notes[:20], *rest]
+
+
+@pytest.mark.parametrize(("amount", "rest"), [(20, []), (21, ["1 more cause: -o json shows all."])])
+def test_the_table_lists_twenty_other_causes_each_once(amount: int, rest: list[str]) -> None:
+    other = replace(MOVED, outcome="other-cause")
+    nodes = tuple(machine(f"n{number:02}", other, ["another size"]) for number in range(amount))
+    twice = tuple(replace(each, measures=(other, replace(other, what="kubepods"))) for each in nodes)
+    part = diff_table.render(replace(PLAIN, nodes=twice)).split("\n\n")[3].splitlines()
+    assert part == [*(f"n{number:02}: another size." for number in range(20)), *rest]
+
+
+def test_only_other_causes_are_listed_as_such() -> None:
+    open_ = replace(MOVED, outcome="unknown", now=())
+    nodes = (machine("n1", open_), machine("n2", replace(MOVED, outcome="other-cause"), ["another size"]))
+    parts = diff_table.render(replace(PLAIN, nodes=nodes)).split("\n\n")
+    assert parts[3] == "n2: another size."
+    assert parts[4].splitlines()[0].startswith("unknown: cannot be said: ")
+
+
+def lone(**fields: object) -> LoneWorkload:
+    values = (ContainerValues("app", ("weight 100", "weight 39")), ContainerValues("side", ()))
+    found = LoneWorkload("Deployment", "shop", "web", 2, True, values)
+    return replace(found, **fields)
+
+
+def test_what_is_new_or_gone_says_what_it_has_and_whether_it_is_sure() -> None:
+    names = tuple(ContainerValues(name, ("weight 1",)) for name in "abcde")
+    found = replace(
+        PLAIN,
+        new_workloads=(lone(), lone(sure=False, pod_count=1, containers=names)),
+        gone_workloads=(lone(containers=()),),
+        new_nodes=(LoneNode("n1", 4000, 1, True, ("v1", "v2")),),
+        gone_nodes=(LoneNode("n2", 500, 0, False, ("v2",)),),
+    )
+    assert list(diff_content.lone(found)) == [
+        ("new", "shop/web deploy", "2 pods: app weight 100 or weight 39, side ?"),
+        ("new?", "shop/web deploy", "1 pod: a weight 1, b weight 1, c weight 1, d weight 1 and 1 more"),
+        ("gone", "shop/web deploy", "not read"),
+        ("new", "node n1", "cgroup v1 or v2, 4000m allocatable, 1 pod"),
+        ("gone?", "node n2", "cgroup v2, 500m allocatable, 0 pods"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "before", "predicted", "now", "words"),
+    [
+        ("unpredicted", ("shares 2",), ("shares 2",), ("shares 4",), "shares 2 -> 4"),
+        ("came-true", ("shares 2",), ("weight 1",), ("weight 1",), "shares 2 -> weight 1"),
+        ("came-true", ("weight 9",), ("weight 1",), ("weight 2",), "weight 9 -> 2 (said 1)"),
+        ("as-before", ("weight 9",), ("weight 1",), ("weight 9",), "weight 9, not 1"),
+        ("otherwise", ("shares 2",), ("weight 1",), ("weight 3",), "shares 2 -> weight 3, not 1"),
+        ("other-cause", ("no weight",), ("weight 1",), ("weight 3",), "no weight -> weight 3, not 1"),
+        ("unknown", ("weight 1",), ("weight 3",), ("weight 3",), "now weight 3, in doubt"),
+        ("unknown", ("weight 1",), ("weight 2", "weight 3"), ("weight 3",), "? -> weight 3"),
+        ("unknown", (), ("weight 3",), ("weight 3",), "? -> weight 3"),
+        ("unknown", ("weight 1",), ("weight 3",), (), "weight 1 -> ?"),
+    ],
+)
+def test_a_change_in_as_few_words_as_its_outcome_allows(
+    outcome: Outcome, before: tuple[str, ...], predicted: tuple[str, ...], now: tuple[str, ...], words: str
+) -> None:
+    measure = Measure("kubepods", "", outcome, before, predicted, now)
+    (row,) = diff_content.node_rows([machine("n", measure)])
+    assert diff_content.change(row) == words
+
+
+@pytest.mark.parametrize(
+    ("what", "values", "words"),
+    [
+        ("kubepods", (), "?"),
+        ("kubepods", ("shares 1", "weight 2", "weight 3"), "shares 1 or weight 2 or 3"),
+        ("kubepods", ("weight 1", "weight 2", "weight 3", "weight 4", "weight 5"), "weight 1 or 2 or 3 or 2 more"),
+        ("pods-per-system", (1.449, 1.451, 3.7), "1.45 : 1 or 3.7 : 1"),
+    ],
+)
+def test_the_values_of_a_side_are_said_once_each_and_three_at_most(
+    what: str, values: tuple[str, ...], words: str
+) -> None:
+    measure = replace(MOVED, what=what, before=values)
+    (row,) = diff_content.node_rows([machine("n", measure)])
+    assert row.before == words
