@@ -10,7 +10,7 @@ from kubectl_cgaudit.cgroups.weights import linear_inverse
 from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
 from kubectl_cgaudit.detect import states
-from kubectl_cgaudit.judge.verify import Verification, verify
+from kubectl_cgaudit.judge.verify import Difference, Verification, verify
 from kubectl_cgaudit.report import verify as report
 from kubectl_cgaudit.report.screen import PLAIN
 from tests.support import cluster, container, golden_json, half_restarted, node, other, pod, recorded, with_kubelets
@@ -175,3 +175,79 @@ def test_half_of_the_containers_is_not_few(gone: int, few: dict[str, tuple[int, 
     )
     partly = with_answers(objects, {"n1": msgspec.structs.replace(answers, shares=left)})
     assert verify(partly, ()).few_containers == few
+
+
+WHOLE = Verification(("n1",), 7, 0, (), {}, {}, {})
+OF_POD = Difference("n1", "pod", "shop", "web", None, "/kubepods/burstable/podx", (39,), None)
+SLICES = "Kubelets do not show system.slice unless they are told to: its weight is not verified."
+ENDED = "ended since, or not created yet"
+OTHERS = "The others are not verified: ask again, and see whether /metrics/cadvisor has their rows."
+
+
+@pytest.mark.parametrize(
+    ("found", "lines"),
+    [
+        (replace(WHOLE, compared=1), ["1 cgroup of 1 node compared with their kubelets: no difference.", SLICES]),
+        (
+            replace(WHOLE, unmeasured=1),
+            [
+                "7 cgroups of 1 node compared with their kubelets: no difference.",
+                f"1 predicted cgroup was not shown: {ENDED}.",
+                SLICES,
+            ],
+        ),
+        (
+            replace(WHOLE, nodes=("n1", "n2"), unmeasured=2),
+            [
+                "7 cgroups of 2 nodes compared with their kubelets: no difference.",
+                f"2 predicted cgroups were not shown: {ENDED}.",
+                SLICES,
+            ],
+        ),
+        (
+            replace(WHOLE, unmeasured=2, few_containers={"n1": (1, 2), "n2": (0, 7)}),
+            [
+                "7 cgroups of 1 node compared with their kubelets: no difference in these.",
+                "2 predicted cgroups were not shown.",
+                SLICES,
+                f"n1, n2: their kubelets showed 1 of 9 running containers. {OTHERS}",
+            ],
+        ),
+        (
+            replace(WHOLE, few_containers={"n1": (0, 1)}),
+            [
+                "7 cgroups of 1 node compared with their kubelets: no difference in these.",
+                SLICES,
+                f"n1: its kubelet showed 0 of 1 running container. {OTHERS}",
+            ],
+        ),
+        (
+            replace(WHOLE, nodes=(), contradicted={"n1": "another"}, not_compared={"n2": ("timed out", "odd")}),
+            [
+                "Nothing could be compared.",
+                "n1: another. Nothing else of it is compared; correct --states.",
+                "Not compared: n2: timed out; odd.",
+            ],
+        ),
+    ],
+)
+def test_what_was_compared_and_what_was_not_in_words(found: Verification, lines: list[str]) -> None:
+    assert report.as_text(found, replace(PLAIN, width=200)).splitlines() == lines
+
+
+def test_the_rows_of_what_differs_name_whose_cgroup_it_is() -> None:
+    of_slice = replace(OF_POD, level="qos", namespace=None, pod=None, cgroup="/kubepods/burstable", measured=2)
+    both = replace(OF_POD, level="container", container="app", predicted=(39, 100), measured=17)
+    text = report.as_text(replace(WHOLE, differences=(OF_POD, of_slice, both)), replace(PLAIN, width=200))
+    head, empty, *rows, last, meaning, more = text.splitlines()[1:]
+    assert text.startswith("7 cgroups of 1 node compared with their kubelets: 3 differences.\n")
+    assert (head, empty, last) == (SLICES, "", "")
+    assert rows == [
+        "NODE  LEVEL      CGROUP OF            PREDICTED  MEASURED",
+        "n1    pod        shop/web             39         no weight",
+        "n1    qos        /kubepods/burstable  39         2",
+        "n1    container  shop/web/app         39 or 100  17",
+    ]
+    assert f"{meaning} {more}".endswith("Numbers are cpu.weight on cgroup v2, cpu.shares on v1.")
+    one = report.as_text(replace(WHOLE, differences=(OF_POD,)))
+    assert one.startswith("7 cgroups of 1 node compared with their kubelets: 1 difference.\n")
