@@ -525,6 +525,15 @@ def test_what_kubectl_printed_is_taken_too(
     assert capsys.readouterr().err.startswith("error: standard input holds neither a snapshot nor an audit; save it to")
 
 
+def test_yaml_that_kubectl_printed_is_taken_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "b.yaml").write_text(yaml.safe_dump({"kind": "List", "items": [N1, A]}))
+    (tmp_path / "s.yaml").write_text(V2_LINEAR)
+    both, states_ = [str(tmp_path / "b.yaml")] * 2, str(tmp_path / "s.yaml")
+    assert run(["diff", *both, "--states", states_, "--states-after", states_, "--to", "v2", "-o", "yaml"]) == 0
+    found = yaml.safe_load(capsys.readouterr().out)
+    assert {outcome: amount for outcome, amount in found["summary"]["workloads"].items() if amount} == {"unchanged": 1}
+
+
 SAYS = (
     "runtime:default: after.yaml rule 4 says quadratic, but node.status.runtimeHandlers says not quadratic "
     "(userNamespaces is false)"

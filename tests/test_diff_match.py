@@ -126,6 +126,15 @@ def test_which_node_stands_for_which() -> None:
     assert found.ambiguous == ("new-d",)
 
 
+def test_new_nodes_that_are_not_guessed_are_in_order_of_their_names() -> None:
+    other, usual = first_node(cgroup="v2"), first_node()
+    before = [
+        sized(f"{kind}{size}", size, each) for size in (1000, 2000) for kind, each in (("a", usual), ("b", other))
+    ]
+    after = [sized("m3", 1000, usual), sized("m1", 2000, usual), sized("m2", 1000, usual)]
+    assert match.nodes(before, after).ambiguous == ("m1", "m2", "m3")
+
+
 def named(name: str, on: str, request: str = "1") -> PodAudit:
     return replace(first_pod(container("app", request)), name=name, node=on)
 

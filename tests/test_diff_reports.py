@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.judge.diff.types import ContainerValues, Diff, LoneNode, LoneWorkload, Measure, NodeDiff, Outcome
-from kubectl_cgaudit.report import diff_content, diff_table
+from kubectl_cgaudit.report import diff_content, diff_data, diff_html, diff_markdown, diff_table
 from tests.support import V2_LINEAR, audited, cluster
 from tests.test_diff import N1, A, now_of
 
@@ -136,3 +136,31 @@ def test_the_values_of_a_side_are_said_once_each_and_three_at_most(
     measure = replace(MOVED, what=what, before=values)
     (row,) = diff_content.node_rows([machine("n", measure)])
     assert row.before == words
+
+
+def test_yaml_keeps_the_order_of_the_schema_and_the_letters_of_every_language() -> None:
+    text = diff_data.render_yaml(replace(PLAIN, description="größer"))
+    assert "\ndescription: größer\n" in text
+    names = [line.partition(":")[0] for line in text.splitlines() if line[0] not in " -"]
+    assert names[:3] == ["schemaVersion", "toolVersion", "to"]
+    assert names[-3:] == ["workloads", "newWorkloads", "goneWorkloads"]
+
+
+def test_a_row_names_the_node_that_it_replaces() -> None:
+    (row,) = diff_content.node_rows([replace(machine("m1"), replaces="n1")])
+    assert row.subject == "m1 (was n1)"
+
+
+def test_only_outcomes_that_are_shown_are_explained() -> None:
+    """In the order of what wants attention first."""
+    outcomes: tuple[Outcome, ...] = ("came-true", "unpredicted", "otherwise")
+    found = replace(PLAIN, nodes=tuple(machine(each, replace(MOVED, outcome=each)) for each in outcomes))
+    words = [f"{each}: {diff_content.OUTCOME_WORDS[each]}." for each in ("unpredicted", "otherwise", "came-true")]
+    assert diff_table.render(found).split("\n\n")[3].splitlines()[:3] == words
+    listed = diff_markdown.render(found).partition("## What the words mean\n\n")[2].splitlines()
+    assert [line for line in listed if line.startswith("- **")] == [
+        f"- **{each.partition(':')[0]}**:{each.partition(':')[2]}" for each in words
+    ]
+    shown = diff_html.render(found).partition('<h2 id="words">')[2]
+    places = [shown.index(each.partition(": ")[2]) for each in words]
+    assert (places, shown.count("<li>")) == (sorted(places), 4)

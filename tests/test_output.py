@@ -62,6 +62,12 @@ def test_outputs_that_are_refused(values: tuple[str, ...], error: str) -> None:
     assert error in str(caught.value)
 
 
+def test_standard_input_is_no_file_that_could_be_replaced() -> None:
+    assert output.parse(("json=./-",), FORMATS, ("-",)) == (Output("json", "./-"),)
+    with pytest.raises(UsageError, match=r"^-o \./x would replace what is read from there; choose another path$"):
+        output.parse(("json=./x",), FORMATS, ("-", "x"))
+
+
 @pytest.mark.parametrize(
     ("said", "width"),
     [
@@ -152,9 +158,11 @@ def test_a_reader_that_goes_costs_no_file_and_is_not_hidden(
     assert len(told) == 2
 
 
+@pytest.mark.parametrize("buffer", [1, files._BUFFER], ids=["while it is written", "at its end"])
 def test_of_several_files_the_one_that_fails_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    buffer: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(files, "_BUFFER", buffer)
     whole = files._Leaving.write
 
     def write(self: files._Leaving, data: Any) -> int:

@@ -247,6 +247,12 @@ def test_rules_that_are_none_of_ours_have_their_own_words_and_no_page() -> None:
     assert [each["name"] for each in unnamed if each["id"] == "X1"] == ["Unnamed"]
 
 
+def test_our_rules_have_our_words_whatever_a_finding_says() -> None:
+    usual = run_of(OURS)["tool"]["driver"]["rules"]
+    odd = run_of(replace(OURS, findings=(other(title="odd", why="Odd."),)))["tool"]["driver"]["rules"]
+    assert odd == usual
+
+
 @pytest.mark.parametrize(
     ("subject", "path"),
     [
@@ -262,6 +268,21 @@ def test_rules_that_are_none_of_ours_have_their_own_words_and_no_page() -> None:
 def test_where_a_result_is(subject: Subject, path: str) -> None:
     (result,) = run_of(replace(OURS, findings=(other(subject=subject),)))["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == path
+
+
+@pytest.mark.parametrize(
+    ("subject", "title", "kind"),
+    [
+        (Subject("audit", "node gone"), "audit/node gone", "audit"),
+        (Subject("node", "n1"), "node/n1", "node"),
+        (Subject("workload", "w", "n", "Deployment"), "n/Deployment/w", "Deployment"),
+    ],
+)
+def test_what_a_result_is_about(subject: Subject, title: str, kind: str) -> None:
+    (result,) = run_of(replace(OURS, findings=(other(subject=subject),)))["results"]
+    (about,) = result["locations"][0]["logicalLocations"]
+    properties = {"kind": kind, "name": subject.name} | ({"namespace": "n"} if subject.namespace else {})
+    assert about == {"name": subject.name, "fullyQualifiedName": title, "kind": "resource", "properties": properties}
 
 
 def test_a_target_that_is_no_url_is_quoted_in_the_runs_name() -> None:

@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from kubectl_cgaudit.judge import scenario
 from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.judge.build import audit
 from kubectl_cgaudit.judge.thresholds import Thresholds
-from tests.support import GOLDEN, RECORDED_FLAGS, STATES, cluster, container, node, pod, recorded
+from tests.support import GOLDEN, RECORDED_FLAGS, STATES, Terminal, cluster, container, node, pod, recorded
 
 FILES = RECORDED_FLAGS[: RECORDED_FLAGS.index("--states")]
 SECRETS = (
@@ -163,6 +164,42 @@ def test_it_says_what_it_saved_and_what_it_left_out(tmp_path: Path, capsys: pyte
     )
     assert kept.startswith("kept: of nodes their name, labels, CPU,")
     assert left_out.startswith("left out: environment variables, commands, arguments, volumes, secrets, annotations (")
+
+
+def test_standard_output_gets_the_same_bytes(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run(["snapshot", *FILES, "-o", str(tmp_path / "a.json.gz")]) == 0
+    capsysbinary.readouterr()
+    assert run(["snapshot", *FILES, "-o", "-"]) == 0
+    said = capsysbinary.readouterr()
+    assert said.out == (tmp_path / "a.json.gz").read_bytes()
+    assert said.err.splitlines()[0].endswith(b" to standard output")
+
+
+@pytest.mark.parametrize(
+    ("path", "stdout", "code", "error"),
+    [
+        ("-", Terminal(), 2, "a snapshot is not for a terminal; write it to a file with -o FILE.json.gz"),
+        ("-", None, 1, "standard output is closed; write to a file with -o FILE.json.gz"),
+        ("a.json.gz", Terminal(), 0, None),
+        ("a.json.gz", None, 0, None),
+        (None, Terminal(), 2, "Missing option '-o' / '--output'; see kubectl cgaudit snapshot --help"),
+    ],
+)
+def test_where_a_snapshot_can_go(
+    path: str | None,
+    stdout: Terminal | None,
+    code: int,
+    error: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdout", stdout)
+    assert run(["snapshot", *FILES, *(["-o", path] if path else [])]) == code
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {error}\n" if error else "saved 3 nodes, 29 pods, ")
+    assert [each.name for each in tmp_path.iterdir()] == ([] if error else ["a.json.gz"])
 
 
 @pytest.mark.parametrize(
