@@ -109,6 +109,57 @@ def test_convert(words: list[str], expected: dict[str, object], capsys: pytest.C
     } == expected
 
 
+def test_convert_in_words_says_which_runtimes_use_which_formula(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["convert", "250m"]) == 0
+    text = capsys.readouterr().out
+    assert text == (
+        "request     250m CPU\n"
+        "cgroup v1   cpu.shares 256 (0.25 x the default 1024)\n"
+        "linear      cpu.weight 10 (0.1 x the default 100)\n"
+        "            the weight of shares 238..264, requests 233..258m\n"
+        "quadratic   cpu.weight 35 (0.35 x the default 100)\n"
+        "            the weight of shares 256..264, requests 250..258m\n"
+        "inverse     237 shares: what the kubelet and cAdvisor read back from weight 10\n"
+        "linear: every kubelet, runc before 1.3.2, crun before 1.23\n"
+        "quadratic: runc and crun since\n"
+    )
+    assert run(["convert", "--shares", "256"]) == 0
+    assert capsys.readouterr().out == text.partition("\n")[2]
+    assert run(["convert", "--shares", "2"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:5] == [
+        "linear      cpu.weight 1 (0.01 x the default 100)",
+        "            the weight of shares 2..28, requests 0..28m",
+        "quadratic   cpu.weight 1 (0.01 x the default 100)",
+        "            the weight of shares 2, requests 0..2m",
+    ]
+
+
+def test_convert_for_programs_is_the_whole_result(capsys: pytest.CaptureFixture[str]) -> None:
+    ranges = [([238, 264], [233, 258]), ([256, 264], [250, 258])]
+    weights = [
+        {
+            "formula": formula,
+            "weight": weight,
+            "ratio_to_default": weight / 100,
+            "shares_with_this_weight": shares,
+            "requests_milli": requests,
+        }
+        for formula, weight, (shares, requests) in zip(("linear", "quadratic"), (10, 35), ranges, strict=True)
+    ]
+    assert run(["convert", "250m", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "request_milli": 250,
+        "shares": 256,
+        "weights": weights,
+        "read_back_shares": 237,
+    }
+    assert run(["convert", "--weight", "10", "-o", "json"]) == 0
+    back = json.loads(capsys.readouterr().out)
+    assert list(back) == ["weight", "ratio_to_default", "weights", "read_back_shares"]
+    assert (back["weight"], back["ratio_to_default"], back["read_back_shares"]) == (10, 0.1, 237)
+    assert back["weights"][0] == {name: value for name, value in weights[0].items() if name != "ratio_to_default"}
+
+
 def test_convert_a_weight_back(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["convert", "--weight", "39"]) == 0
     assert capsys.readouterr().out == (
