@@ -54,6 +54,21 @@ def test_only_nodes_of_which_the_same_is_known_share_a_row() -> None:
     assert "Of like nodes three are named" in of_nodes(*(of_node(name) for name in "abcd"), of_node("e", OPEN))
 
 
+def test_a_node_has_a_row_a_handler_and_what_is_too_long_for_it_is_cut() -> None:
+    one = of_node("a")
+    more = {"runtime:kata": replace(RUNC, value="x" * 25), "runtime:long": replace(RUNC, value="y" * 27)}
+    text = of_nodes(replace(one, known={**one.known, **more}), of_node("b", OPEN, None)).splitlines()
+    assert text[:5] == [
+        "NODES  CGROUP        HANDLER  RUNTIME                             KUBELET                  SYSTEM.SLICE  SURE",
+        "a      v1 (certain)  default  runc 1.3.6 (likely)                 web runc 1.3.6 (likely)  v1 (certain)  assumed",
+        f"                     kata     {'x' * 25} (likely)",
+        f"                     long     {'y' * 27} (like…",
+        "b      unknown       -        no pod                              web runc 1.3.6 (likely)  v1 (certain)  assumed",
+    ]
+    assert text[5:7] == ["", "TO SETTLE THE UNKNOWNS, CHEAPEST FIRST"]
+    assert [line[:2] for line in text[7:]] == ["1.", "2."]
+
+
 def test_a_node_without_a_pod_has_a_row() -> None:
     (row,) = [line for line in of_nodes(of_node("lonely", runtime=None)).splitlines() if line.startswith("lonely")]
     assert "no pod" in row
