@@ -47,6 +47,8 @@ def test_only_nodes_of_which_the_same_is_known_share_a_row() -> None:
         of_node("b", replace(SURE, value="v2")),
         of_node("b", replace(SURE, confidence="assumed")),
         of_node("b", kubelet_version="v9"),
+        # It has no kubepods tree: nothing of it is known, whatever it runs.
+        of_node("b", confidence="unknown"),
         of_node("b", runtime=replace(RUNC, value="crun 1.28")),
     ):
         assert rows(of_node("a"), other_) == rows(*alike) + 1

@@ -88,7 +88,7 @@ def _drawn(rows: Sequence[tuple[str, ...]], screen: Screen) -> list[str]:
 
 def _face(node: NodeAudit) -> bytes:
     told = {what: (known.value, known.confidence) for what, known in node.known.items()}
-    return msgspec.json.encode((told, node.kubelet_version))
+    return msgspec.json.encode((told, node.kubelet_version, node.confidence))
 
 
 def _rows(members: Sequence[NodeAudit], screen: Screen) -> Iterable[tuple[str, ...]]:
