@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit
 from kubectl_cgaudit.report import nodes
+from kubectl_cgaudit.report.groups import grouped
 from kubectl_cgaudit.report.screen import PLAIN
 from tests.hostile import hand_made
 
@@ -54,6 +55,11 @@ def test_only_nodes_of_which_the_same_is_known_share_a_row() -> None:
         assert rows(of_node("a"), other_) == rows(*alike) + 1
     assert "Of like nodes" not in of_nodes(*(of_node(name) for name in "abc"))
     assert "Of like nodes three are named" in of_nodes(*(of_node(name) for name in "abcd"), of_node("e", OPEN))
+
+
+def test_reports_group_only_nodes_that_are_as_surely_known() -> None:
+    found = grouped([of_node("a"), of_node("b", confidence="unknown"), of_node("c")])
+    assert [group.names for group in found] == [("b",), ("a", "c")]
 
 
 def test_a_node_has_a_row_a_handler_and_what_is_too_long_for_it_is_cut() -> None:

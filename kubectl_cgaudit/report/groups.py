@@ -46,7 +46,7 @@ def _face(node: NodeAudit) -> bytes:
     """What equal nodes have in common; its digest, as what it is of would fill the memory."""
     known = tuple((what, each.value, each.confidence) for what, each in node.known.items())
     cases = tuple((case.when, _root(case.before), _root(case.after)) for case in node.cases)
-    face = node.kubelet_version, node.container_runtime, node.allocatable_milli, known, cases
+    face = node.kubelet_version, node.container_runtime, node.allocatable_milli, node.confidence, known, cases
     return sha256(msgspec.json.encode(face)).digest()
 
 
