@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.judge.diff.types import ContainerValues, Diff, LoneNode, LoneWorkload, Measure, NodeDiff, Outcome
 from kubectl_cgaudit.report import diff_content, diff_data, diff_html, diff_markdown, diff_table
-from tests.support import V2_LINEAR, audited, cluster
+from tests.support import V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
 from tests.test_diff import N1, A, now_of
 
 PLAIN = diff(audited(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR))
@@ -164,3 +164,59 @@ def test_only_outcomes_that_are_shown_are_explained() -> None:
     shown = diff_html.render(found).partition('<h2 id="words">')[2]
     places = [shown.index(each.partition(": ")[2]) for each in words]
     assert (places, shown.count("<li>")) == (sorted(places), 4)
+
+
+IN_FULL = "all of it: `-o json=FILE` in the same run"
+
+
+@pytest.mark.parametrize(("amount", "left_out"), [(60, []), (61, ["1 more row"]), (62, ["2 more rows"])])
+def test_markdown_says_what_it_leaves_out_and_before_all_else_that_it_is_cut(amount: int, left_out: list[str]) -> None:
+    parts = diff_markdown.render(of_nodes(amount)).split("\n\n")
+    shortened = f"Shortened to fit a ticket, and … ends a text cut short; {IN_FULL}."
+    assert [part for part in parts if part.startswith("**Left")] == [
+        f"**Left out here:** {each}; {IN_FULL}." for each in left_out
+    ]
+    assert (parts[2] == shortened, parts.count(shortened)) == (bool(left_out), len(left_out))
+    place = 3 if left_out else 2
+    assert parts[place].startswith("- before: test: 1 node, 1 workload\n- after: test: 1 node, ")
+    rows = parts[parts.index("## Nodes") + 1].splitlines()[2:]
+    assert [row.split(" | ")[0] for row in rows] == [f"| n{number:03}" for number in range(60)]
+    assert parts[parts.index("## Workloads") + 1] == "Nothing was to change, and nothing did."
+
+
+def test_markdown_lists_forty_notes_and_forty_of_what_is_new_or_gone() -> None:
+    notes = tuple(f"Note {number:02}." for number in range(41))
+    new = tuple(LoneNode(f"n{number:02}", 1000, 1, True, ("v2",)) for number in range(41))
+    found = replace(PLAIN, summary=replace(PLAIN.summary, notes=notes), new_nodes=new)
+    parts = diff_markdown.render(found).split("\n\n")
+    assert parts[4].splitlines() == [
+        *(f"- Note {number:02}." for number in range(40)),
+        f"- **Left out here:** 1 more note; {IN_FULL}.",
+    ]
+    table = parts.index("## New and gone") + 1
+    assert [row.split(" | ")[1] for row in parts[table].splitlines()[2:]] == [f"node n{n:02}" for n in range(40)]
+    assert parts[table + 1] == f"**Left out here:** 1 more row; {IN_FULL}."
+
+
+@pytest.mark.parametrize(("amount", "hidden"), [(600, None), (602, 2)])
+def test_the_page_counts_the_rows_that_it_leaves_out(amount: int, hidden: int | None) -> None:
+    said = f'<p class="cut"><strong>{hidden} more rows</strong> not shown here; '
+    page = diff_html.render(of_nodes(amount))
+    assert (page.count('<th scope="row">'), page.count('<p class="cut">')) == (600, 1 if hidden else 0)
+    assert (said in page) == bool(hidden)
+
+
+def test_rows_that_look_the_same_name_two_nodes_at_most() -> None:
+    names = [f"n{number}" for number in range(1, 7)]
+    nodes = [node(name) for name in names]
+    pods = [pod(f"w-{name}", container("app", "1"), on=name, owner=("StatefulSet", "web")) for name in names]
+    whole = cluster(*nodes, *pods)
+    stay = "".join(
+        f"\n- {{match: {{name: {name}}}, runtimes: {{default: runc 1.1.15}}}}" for name in ("n1", "n2", "n3")
+    )
+    found = diff(audited(whole, V2_LINEAR, "runtime"), now_of(whole, V2_QUADRATIC + stay))
+    rows = [row for row in diff_content.workload_rows(found.workloads) if "weight" in row.what]
+    assert [(row.outcome, row.what, diff_content.pods(row)) for row in rows] == [
+        ("as-before", "app weight on n1, n2 and 1 more", "3/6"),
+        ("came-true", "app weight on n4, n5 and 1 more", "3/6"),
+    ]
