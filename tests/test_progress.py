@@ -1,12 +1,15 @@
 """The progress line: only for work over two seconds, only on a terminal, and gone at the end."""
 
 import io
+import itertools
 import sys
+from pathlib import Path
 
 import pytest
 
 from kubectl_cgaudit.cli import progress
-from tests.support import Terminal
+from kubectl_cgaudit.cli.main import run
+from tests.support import Terminal, container, listed, node, pod
 
 
 @pytest.fixture
@@ -91,3 +94,18 @@ def test_no_line_before_two_seconds_nor_twice_at_once(clock: list[float], monkey
     assert shown([(102.0, "pods", 1, None)], clock, monkeypatch) == ""
     clock[0] = 100.0
     assert shown([(103.0, "a", 1, None), (103.1, "a", 2, None)], clock, monkeypatch).count("reading") == 1
+
+
+@pytest.mark.parametrize("words", [["-f", "a.json"], ["diff", "a.json", "a.json"]], ids=lambda words: words[0])
+def test_the_line_is_gone_before_anything_is_said(
+    words: list[str], clock: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pods = [pod(f"p{number}", container("app", "1")) for number in range(1000)]
+    (tmp_path / "a.json").write_text(listed(node(), *pods))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress.time, "monotonic", itertools.count(100.0, 3.0).__next__)
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    assert run([*words, "-o", "json=b.json"]) == 0
+    assert [part for part in screen.getvalue().split("\r\x1b[K") if "wrote" in part] == ["wrote json to b.json\n"]
+    assert screen.getvalue().count("reading ") >= len(words) - 1

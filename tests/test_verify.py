@@ -222,6 +222,14 @@ OTHERS = "The others are not verified: ask again, and see whether /metrics/cadvi
             ],
         ),
         (
+            replace(WHOLE, few_containers=dict.fromkeys("abcdef", (0, 2))),
+            [
+                "7 cgroups of 1 node compared with their kubelets: no difference in these.",
+                SLICES,
+                f"a, b, c, d, e and 1 more: their kubelets showed 0 of 12 running containers. {OTHERS}",
+            ],
+        ),
+        (
             replace(WHOLE, nodes=(), contradicted={"n1": "another"}, not_compared={"n2": ("timed out", "odd")}),
             [
                 "Nothing could be compared.",

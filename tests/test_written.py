@@ -89,6 +89,21 @@ def test_devices_are_written_to_and_not_replaced(tmp_path: Path) -> None:
         os.close(reading)
 
 
+@pytest.mark.parametrize(
+    ("path", "number"), [("/dev/stdin", 0), ("/dev/stdout", 1), ("/dev/stderr", 2), ("/dev/fd/12", 12)]
+)
+def test_which_descriptor_a_name_is_of(path: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def dup(descriptor: int) -> int:
+        asked.append(descriptor)
+        return os.open(tmp_path / "f", os.O_WRONLY | os.O_CREAT)
+
+    monkeypatch.setattr(os, "dup", dup)
+    files.save(path, b"x")
+    assert (asked, (tmp_path / "f").read_bytes()) == ([number], b"x")
+
+
 def test_a_descriptor_by_its_name_stays_open(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as log:
         log.write(b"before\n")
