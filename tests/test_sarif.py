@@ -247,6 +247,11 @@ def test_rules_that_are_none_of_ours_have_their_own_words_and_no_page() -> None:
     assert [each["name"] for each in unnamed if each["id"] == "X1"] == ["Unnamed"]
 
 
+def test_rules_are_in_the_order_of_their_names() -> None:
+    rules = run_of(replace(OURS, findings=(other(rule="X1"), other(rule="A1"))))["tool"]["driver"]["rules"]
+    assert [rules[0]["id"], rules[1]["id"], rules[-1]["id"]] == ["A1", "CGA001", "X1"]
+
+
 def test_our_rules_have_our_words_whatever_a_finding_says() -> None:
     usual = run_of(OURS)["tool"]["driver"]["rules"]
     odd = run_of(replace(OURS, findings=(other(title="odd", why="Odd."),)))["tool"]["driver"]["rules"]

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from kubectl_cgaudit.cli import snapshot as commands
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.collect import snapshot
 from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers, Owner
@@ -164,6 +165,25 @@ def test_it_says_what_it_saved_and_what_it_left_out(tmp_path: Path, capsys: pyte
     )
     assert kept.startswith("kept: of nodes their name, labels, CPU,")
     assert left_out.startswith("left out: environment variables, commands, arguments, volumes, secrets, annotations (")
+
+
+def test_what_is_saved_is_counted_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = replace(
+        cluster(node(), pod("p", container("c", "1"))),
+        replicasets={("n", "r"): None},
+        jobs={},
+        runtime_classes={"kata": "kata"},
+        cgroup_v1_warnings={"n1": "old"},
+    )
+    assert commands._amounts(one) == (
+        "1 node, 1 pod, 1 owner of ReplicaSets, 0 owners of Jobs, 1 RuntimeClass, 1 node's warning of cgroup v1"
+    )
+    assert commands._amounts(replace(one, runtime_classes={}, cgroup_v1_warnings={"n1": "old", "n2": "old"})) == (
+        "1 node, 1 pod, 1 owner of ReplicaSets, 0 owners of Jobs, 0 RuntimeClasses, 2 nodes' warnings of cgroup v1"
+    )
+    path = tmp_path / "a\x1b[31m.json"
+    assert run(["snapshot", *FILES, "-o", str(path)]) == 0
+    assert capsys.readouterr().err.splitlines()[0].endswith(f" to {tmp_path}/a\\x1b[31m.json")
 
 
 def test_standard_output_gets_the_same_bytes(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
