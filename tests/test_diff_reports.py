@@ -220,3 +220,21 @@ def test_rows_that_look_the_same_name_two_nodes_at_most() -> None:
         ("as-before", "app weight on n1, n2 and 1 more", "3/6"),
         ("came-true", "app weight on n4, n5 and 1 more", "3/6"),
     ]
+
+
+def test_what_wants_attention_first_stands_first_whatever_workload_it_is_of() -> None:
+    mixed = [
+        pod(f"{name}-{on}", container("app", "1"), on=on, owner=("StatefulSet", name))
+        for name in ("a", "b")
+        for on in ("n1", "n2")
+    ]
+    whole = cluster(node("n1"), node("n2"), *mixed)
+    stay = "\n- {match: {name: n2}, runtimes: {default: runc 1.1.15}}"
+    found = diff(audited(whole, V2_LINEAR, "runtime"), now_of(whole, V2_QUADRATIC + stay))
+    rows = diff_content.workload_rows(found.workloads)
+    assert [(row.outcome, row.subject) for row in rows] == [
+        ("as-before", "default/a sts"),
+        ("as-before", "default/b sts"),
+        ("came-true", "default/a sts"),
+        ("came-true", "default/b sts"),
+    ]

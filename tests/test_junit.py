@@ -99,6 +99,19 @@ def test_what_is_open_never_passes() -> None:
     assert str(failure.message).startswith("if cgroup v1: Pod shop/checkout-")
 
 
+def test_why_it_is_no_pass_is_said_of_nodes_and_of_workloads() -> None:
+    found = cases(BLIND)
+    (node_,), (workload,) = found["CGA101.node", "worker-a"].result, found["CGA301.shop", "Deployment checkout"].result
+    assert (node_.type, node_.message) == (
+        "unknown",
+        "It cannot be said: what the node runs is not known. Not a pass.",
+    )
+    assert (workload.type, workload.message) == (
+        "unknown",
+        "It cannot be said: what its nodes run is not known, or they were not read. Not a pass.",
+    )
+
+
 def test_what_was_not_read_is_an_error() -> None:
     found = cases(HALF_READ)
     (gap,) = found["CGA001.audit", "node gone"].result
