@@ -235,6 +235,14 @@ def test_a_node_whose_cgroups_are_untold_moved_nothing() -> None:
     assert {row[0] for row in (*of_nodes(found).values(), *flat(found).values())} == {"unknown"}
 
 
+def test_evidence_against_one_node_is_enough_to_doubt() -> None:
+    before, after = audited(cluster(N1, N2, A), V2_LINEAR, "v2"), now_of(cluster(N1, N2, A), V2_LINEAR)
+    first, second = after.nodes
+    found = diff(before, replace(after, nodes=(first, replace(second, contradictions=("a but b",)))))
+    assert found.summary.workloads["unchanged"] == 1
+    assert found.summary.sentence.endswith("Nothing is known to have moved that nobody predicted.")
+
+
 def test_one_workload_or_one_node_in_doubt_is_enough_to_say_so() -> None:
     doubt = "Nothing is known to have moved that nobody predicted."
     told = f"{V2_LINEAR}\n- {{system_slice: 20}}"

@@ -62,6 +62,15 @@ def test_reports_group_only_nodes_that_are_as_surely_known() -> None:
     assert [group.names for group in found] == [("b",), ("a", "c")]
 
 
+def test_nodes_are_two_tables_only_where_one_does_not_fit_a_terminal() -> None:
+    def tables(width: int, terminal: bool = True) -> int:
+        screen = replace(PLAIN, width=width, terminal=terminal)
+        return nodes.as_text([of_node("a")], evidence=False, events_read=True, screen=screen).count("NODES")
+
+    (row,) = [line for line in of_nodes(of_node("a")).splitlines() if line.startswith("a ")]
+    assert [tables(len(row)), tables(len(row) - 1), tables(len(row) - 1, terminal=False)] == [1, 2, 1]
+
+
 def test_a_node_has_a_row_a_handler_and_what_is_too_long_for_it_is_cut() -> None:
     one = of_node("a")
     more = {"runtime:kata": replace(RUNC, value="x" * 25), "runtime:long": replace(RUNC, value="y" * 27)}

@@ -9,13 +9,16 @@ from hypothesis import strategies as st
 
 from kubectl_cgaudit.cgroups.weights import (
     MAX_SHARES,
+    Formula,
     linear,
     linear_inverse,
+    milli_to_shares,
     quadratic,
     shares_with_weight,
     weight_of,
 )
 from kubectl_cgaudit.detect import runtime
+from kubectl_cgaudit.report.convert import of_weight
 from tests.support import GOLDEN
 
 
@@ -121,6 +124,20 @@ def test_the_shares_of_a_weight_are_the_whole_interval(shares: int, formula: str
     assert weight_of(first, curve) == weight_of(last, curve) == weight_of(shares, curve)
     assert first == 2 or weight_of(first - 1, curve) < weight_of(shares, curve)
     assert last == MAX_SHARES or weight_of(last + 1, curve) > weight_of(shares, curve)
+
+
+@pytest.mark.parametrize("formula", ["linear", "quadratic"])
+def test_every_weight_has_requests_and_they_are_the_whole_interval(formula: Formula) -> None:
+    def weigh(milli: int) -> int:
+        return weight_of(milli_to_shares(milli), formula)
+
+    for weight in range(1, 10001):
+        (entry,) = [each for each in of_weight(weight)["weights"] if each["formula"] == formula]
+        least, most = entry["requests_milli"]
+        assert (weigh(least), least == 0 or weigh(least - 1) < weight) == (weight, True)
+        if weight < 10000:
+            assert (weigh(most), weigh(most + 1)) == (weight, weight + 1)
+    assert most is None
 
 
 @pytest.mark.parametrize("weight", [0, -1, 10001])
