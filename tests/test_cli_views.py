@@ -1,11 +1,13 @@
 """`tree`, `explain` and `convert` on the command line."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kubectl_cgaudit.cli.main import run
-from tests.support import RECORDED_FLAGS
+from tests.support import RECORDED_FLAGS, container, listed, node, pod
 
 
 def test_a_tree_row_of_an_open_node_has_its_cases(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,6 +75,25 @@ def test_explain_of_what_needs_no_move_says_so_once(capsys: pytest.CaptureFixtur
     text = capsys.readouterr().out
     assert text.count("NOW, AND NOTHING CHANGES") == 1
     assert "AFTER" not in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"phase": "Succeeded"}, "pod default/p has finished: its cgroups are gone"),
+        ({"phase": "Failed"}, "pod default/p has finished: its cgroups are gone"),
+        ({"on": None, "phase": "Pending"}, "pod default/p has no node yet, so it has no place in a cgroup tree"),
+        ({"namespace": "other"}, "there is no pod default/p; kubectl get pods -n default lists them"),
+    ],
+)
+def test_explain_of_a_pod_that_has_no_cgroup_says_why(
+    fields: dict[str, Any], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(listed(node(), pod("p", container("c", "1"), **fields)))
+    for words in (["default/p"], ["pod/p", "-n", "default"], ["pods/default/p"]):
+        assert run(["explain", *words, "-f", str(path)]) == 1
+        assert capsys.readouterr().err == f"error: {error}\n"
 
 
 @pytest.mark.parametrize(
