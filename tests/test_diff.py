@@ -370,6 +370,15 @@ def test_an_incomplete_side_exits_with_3_and_is_not_sure_of_what_is_gone(
     ]
 
 
+def test_what_a_gap_is_called_acts_in_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = cluster(N1, A)
+    unread = replace(found, reading=replace(found.reading, gaps=(Gap("node \x1b[31m", "403\u202e", "ask"),)))
+    for name, one in (("a", found), ("b", unread)):
+        (tmp_path / name).write_bytes(snapshot.encode(one))
+    assert run(["diff", str(tmp_path / "b"), str(tmp_path / "a")]) == 3
+    assert capsys.readouterr().err == "incomplete before: node \\x1b[31m: 403\\u202e\n"
+
+
 def test_audits_of_different_parts_are_refused() -> None:
     first, second = audited(cluster(N1, A)), now_of(cluster(N1, A))
     narrow = replace(second, coverage=replace(second.coverage, filter="namespace x"))

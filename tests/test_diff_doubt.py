@@ -5,8 +5,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import Audit, NodeAudit
+from kubectl_cgaudit.judge.diff import build
 from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.judge.diff.nodes import same_ground
+from kubectl_cgaudit.judge.diff.outcome import Limit
+from kubectl_cgaudit.judge.diff.pods import Limits
 from kubectl_cgaudit.report import diff_content, diff_html, diff_markdown, diff_table
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
 from tests.test_diff import N1, N2, NEW, A, flat, now_of, of_nodes, only
@@ -28,6 +31,13 @@ def test_the_limits_are_those_of_the_first_audit() -> None:
     assert (found.nodes, found.workloads) == (diff(before, after).nodes, diff(before, after).workloads)
     assert found.thresholds == {}
     assert set(diff(before, after).thresholds) == {"system-loss", "system-gain", "pod-move"}
+
+
+def test_each_limit_is_the_threshold_of_its_name() -> None:
+    own = audited(cluster(N1, A), V1, "v2", "system-loss=30%", "system-gain=40%", "pod-move=20%")
+    usual = audited(cluster(N1, A), V1, "v2")
+    assert build._Comparison(own, usual).limits == Limits(Limit(0.3, 0.4), Limit(0.2, 0.2))
+    assert build._Comparison(usual, own).limits == Limits(Limit(0.1, 0.1), Limit(0.05, 0.05))
 
 
 def test_workloads_are_in_order_of_outcome_namespace_name_and_kind() -> None:
