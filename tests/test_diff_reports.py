@@ -108,7 +108,7 @@ def test_what_is_new_or_gone_says_what_it_has_and_whether_it_is_sure() -> None:
         ("otherwise", ("shares 2",), ("weight 1",), ("weight 3",), "shares 2 -> weight 3, not 1"),
         ("other-cause", ("no weight",), ("weight 1",), ("weight 3",), "no weight -> weight 3, not 1"),
         ("unknown", ("weight 1",), ("weight 3",), ("weight 3",), "now weight 3, in doubt"),
-        ("unknown", ("weight 1",), ("weight 2", "weight 3"), ("weight 3",), "? -> weight 3"),
+        ("unknown", ("weight 1",), ("weight 2", "weight 3"), ("weight 3",), "weight 1 -> 3, said 2 or 3"),
         ("unknown", (), ("weight 3",), ("weight 3",), "? -> weight 3"),
         ("unknown", ("weight 1",), ("weight 3",), (), "weight 1 -> ?"),
     ],

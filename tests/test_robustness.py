@@ -179,8 +179,14 @@ def test_a_snapshot_that_did_not_fit_is_not_said_to_be_saved(small: Path) -> Non
         ("diff", "c.json", "d.json", "-o", "html=c.json"),
         ("snapshot", "-f", "c.json", "-o", "c.json"),
         ("report", "c.json", "-o", "html=c.json"),
+        ("report", "a.json", "--policy", "c.json", "-o", "html=c.json"),
+        ("-f", "a.json", "--states", "c.json", "-o", "json=c.json"),
+        ("-f", "a.json", "--policy", "c.json", "-o", "json=c.json"),
+        ("nodes", "-f", "a.json", "--states", "c.json", "-o", "json=c.json"),
+        ("diff", "a.json", "b.json", "--states", "c.json", "-o", "json=c.json"),
+        ("diff", "a.json", "b.json", "--states-after", "c.json", "-o", "json=c.json"),
     ],
-    ids=lambda words: words[0],
+    ids=" ".join,
 )
 def test_a_report_does_not_take_the_place_of_what_it_is_made_of(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -79,7 +79,7 @@ def diff_command(
     """
     from kubectl_cgaudit.judge.diff.build import diff
 
-    wanted = output.parse(outputs, _FORMATS, (before, after))
+    wanted = output.parse(outputs, _FORMATS, (before, after, states, states_after))
     if before == after == "-":
         raise UsageError("- can be given once: there is one standard input")
     target = scenario.parse(to) if to is not None else None

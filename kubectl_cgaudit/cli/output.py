@@ -58,7 +58,7 @@ def option(formats: tuple[str, ...]) -> Callable[[F], F]:
     )
 
 
-def parse(values: tuple[str, ...], formats: tuple[str, ...], inputs: Sequence[str] = ()) -> tuple[Output, ...]:
+def parse(values: tuple[str, ...], formats: tuple[str, ...], inputs: Sequence[str | None] = ()) -> tuple[Output, ...]:
     """Read the values of -o; without any, the first format on standard output. Raises UsageError, also for one that would
     take the place of one of the `inputs`.
     """
@@ -79,9 +79,9 @@ def parse(values: tuple[str, ...], formats: tuple[str, ...], inputs: Sequence[st
     return tuple(outputs)
 
 
-def spare(inputs: Sequence[str], path: str) -> None:
+def spare(inputs: Sequence[str | None], path: str) -> None:
     """Raises UsageError where writing to `path` would replace what is read: it may be all that is left of a cluster."""
-    if path and os.path.realpath(path) in {os.path.realpath(each) for each in inputs if each != "-"}:
+    if path and os.path.realpath(path) in {os.path.realpath(each) for each in inputs if each and each != "-"}:
         raise UsageError(f"-o {path} would replace what is read from there; choose another path")
 
 
