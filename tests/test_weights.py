@@ -117,9 +117,7 @@ def test_the_read_back_of_a_weight_has_that_weight_or_the_one_below(weight: int)
 @given(st.integers(2, MAX_SHARES), st.sampled_from(["linear", "quadratic"]))
 def test_the_shares_of_a_weight_are_the_whole_interval(shares: int, formula: str) -> None:
     curve = "linear" if formula == "linear" else "quadratic"
-    found = shares_with_weight(weight_of(shares, curve), curve)
-    assert found is not None
-    first, last = found
+    first, last = shares_with_weight(weight_of(shares, curve), curve)
     assert first <= shares <= last
     assert weight_of(first, curve) == weight_of(last, curve) == weight_of(shares, curve)
     assert first == 2 or weight_of(first - 1, curve) < weight_of(shares, curve)

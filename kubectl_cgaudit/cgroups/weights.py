@@ -70,16 +70,14 @@ def linear_inverse(weight: int) -> int:
 
 
 @cache
-def shares_with_weight(weight: int, formula: Formula) -> tuple[int, int] | None:
-    """The smallest and largest shares that `formula` turns into `weight`; None when it never does.
+def shares_with_weight(weight: int, formula: Formula) -> tuple[int, int]:
+    """The smallest and largest shares that `formula` turns into `weight`.
 
-    Both formulas grow with the shares, so the answer is one interval. Raises ValueError outside 1..10000.
+    Both formulas grow with the shares and leave out no weight, so the answer is one interval. Raises ValueError outside 1..10000.
     """
     if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
         raise ValueError(f"a weight ranges over {MIN_WEIGHT}..{MAX_WEIGHT}, not {weight}")
     candidates = range(MIN_SHARES, MAX_SHARES + 1)
     first = bisect_left(candidates, weight, key=lambda shares: weight_of(shares, formula))
     after = bisect_left(candidates, weight + 1, key=lambda shares: weight_of(shares, formula))
-    if first == after:
-        return None
     return candidates[first], candidates[after - 1]

@@ -49,15 +49,11 @@ def of_weight(weight: int) -> dict[str, Any]:
 
 def _same(weight: int, formula: Formula) -> dict[str, Any]:
     """All shares and requests with this weight; the last request is None where there is no end."""
-    shares = shares_with_weight(weight, formula)
-    if shares is None:
-        return {"shares_with_this_weight": None, "requests_milli": None}
-    first, last = shares
+    first, last = shares_with_weight(weight, formula)
     least = 0 if first == MIN_SHARES else -(-first * 1000 // 1024)
     # Whatever asks for more has the greatest shares too.
     most = None if last == MAX_SHARES else ((last + 1) * 1000 - 1) // 1024
-    asked = most is None or least <= most
-    return {"shares_with_this_weight": list(shares), "requests_milli": [least, most] if asked else None}
+    return {"shares_with_this_weight": [first, last], "requests_milli": [least, most]}
 
 
 def as_json(result: dict[str, Any]) -> str:
@@ -87,11 +83,8 @@ def as_text(result: dict[str, Any]) -> str:
 
 
 def _range(entry: dict[str, Any]) -> str:
-    shares, requests = entry["shares_with_this_weight"], entry["requests_milli"]
-    if shares is None:
-        return "no shares have this weight"
-    text = f"the weight of shares {_from_to(shares)}"
-    return f"{text}, requests {_from_to(requests, 'm')}" if requests else f"{text}, and no request in whole thousandths"
+    requests = _from_to(entry["requests_milli"], "m")
+    return f"the weight of shares {_from_to(entry['shares_with_this_weight'])}, requests {requests}"
 
 
 def _from_to(ends: list[int | None], unit: str = "") -> str:

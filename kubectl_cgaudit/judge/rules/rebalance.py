@@ -94,6 +94,4 @@ def request_for(wanted: float, formula: Formula) -> int:
 
 @lru_cache(maxsize=4096)
 def _least_request(whole: int, formula: Formula) -> int:
-    shares = shares_with_weight(whole, formula)
-    assert shares is not None  # Both formulas reach every weight.
-    return -(-shares[0] * 1000 // 1024)
+    return -(-shares_with_weight(whole, formula)[0] * 1000 // 1024)
