@@ -213,6 +213,7 @@ def test_namespace_and_selector_choose_what_is_reported_not_what_competes(
         (["-o", "json=/nowhere/x"], 1, "/nowhere/x cannot be written: No such file or directory; choose another path"),
         (["tree", "n9"], 1, "there is no node 'n9'; there are n1"),
         (["explain", "default/none"], 1, "there is no pod default/none; kubectl get pods -n default lists them"),
+        (["explain", "shop/"], 2, "'shop/' names no pod; write NAMESPACE/POD, or give -n NAMESPACE"),
         (["explain", "p"], 2, "'p' names no namespace; write NAMESPACE/POD, or give -n NAMESPACE"),
         (["convert"], 2, "convert takes one of a CPU request such as 250m, --shares or --weight"),
         (["convert", "banana"], 2, "'banana' is not a CPU quantity such as 250m or 2"),

@@ -26,7 +26,8 @@ def explain_command(pod: str, to: str, **flags: Any) -> int:
     namespace, _, name = pod.removeprefix("pod/").removeprefix("pods/").rpartition("/")
     namespace = namespace or flags["namespace"] or ""
     if not namespace or not name:
-        raise UsageError(f"{pod!r} names no namespace; write NAMESPACE/POD, or give -n NAMESPACE")
+        missing = "namespace" if name else "pod"
+        raise UsageError(f"{pod!r} names no {missing}; write NAMESPACE/POD, or give -n NAMESPACE")
     cluster, comparisons = compare(to, flags)
     found = _find(namespace, name, cluster)
     comparison = find_node(found.node or "", cluster, comparisons)
