@@ -1,7 +1,8 @@
 """Predicted against measured: every cgroup of the nodes whose kubelets answered."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -86,9 +87,9 @@ def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
         elif (driver := measured.driver(answers)) and not _named_as_by(driver, predicted):
             contradicted[node.name] = f"another cgroup driver is predicted, its cgroups are named as by {driver}"
         else:
-            found[node.name] = _compare(node.name, here, predicted, answers)
-            if any(difference.level == "qos" for difference in found[node.name].differences):
-                _excuse(found[node.name], _predicted(node, [*here, *ended[node.name]], under))
+            found[node.name] = _compare(
+                node.name, here, predicted, answers, partial(_may_hold, node, [*here, *ended[node.name]], under)
+            )
     return Verification(
         nodes=tuple(found),
         compared=sum(each.compared for each in found.values()),
@@ -104,7 +105,11 @@ def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
 
 
 def _compare(
-    node: str, placed: Sequence[PlacedPod], predicted: Sequence[tuple[Cgroup, ...]], answers: KubeletAnswers
+    node: str,
+    placed: Sequence[PlacedPod],
+    predicted: Sequence[tuple[Cgroup, ...]],
+    answers: KubeletAnswers,
+    holds_ended: Callable[[Difference], bool],
 ) -> _OfNode:
     resizing = {(pod.namespace, pod.name) for pod, _ in placed if pod.resizing}
     others = _other_pods(predicted, answers)
@@ -122,8 +127,11 @@ def _compare(
         if shown is None:
             found.unmeasured += first.path is not None and weighed and first.level != "root"
             continue
-        found.compared += 1
         difference = _difference(node, same, shown, answers.cgroup_version)
+        if difference and holds_ended(difference):
+            found.late = True
+            continue
+        found.compared += 1
         if difference:
             found.differences.append(difference)
     return found
@@ -138,14 +146,12 @@ def _ended(cluster: Cluster) -> dict[str, list[PlacedPod]]:
     return found
 
 
-def _excuse(found: _OfNode, with_ended: Iterator[tuple[Cgroup, ...]]) -> None:
-    """Take back what is said of a slice that is no greater than the pods that have ended would make it."""
-    most = {same[0].path: [each.value or 0 for each in same] for same in with_ended if same[0].level == "qos"}
-    for difference in [each for each in found.differences if each.level == "qos"]:
-        if max(difference.predicted) < (difference.measured or 0) <= max(most[difference.cgroup]):
-            found.differences.remove(difference)
-            found.compared -= 1
-            found.late = True
+def _may_hold(node: Node, pods: Sequence[PlacedPod], under: Sequence[Setup], difference: Difference) -> bool:
+    """Whether a slice is greater than is predicted, and no greater than these pods make it."""
+    if difference.level != "qos" or (difference.measured or 0) < max(difference.predicted):
+        return False
+    slices = [predict(node, pods, setup).burstable for setup in under]
+    return any(each.path == difference.cgroup and (difference.measured or 0) <= (each.value or 0) for each in slices)
 
 
 def _named_as_by(driver: Driver, predicted: Sequence[tuple[Cgroup, ...]]) -> bool:
