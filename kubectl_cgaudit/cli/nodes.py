@@ -27,7 +27,7 @@ def nodes_command(outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> 
     from kubectl_cgaudit.judge import nodes as judged
     from kubectl_cgaudit.report import nodes
 
-    wanted = output.parse(outputs, _FORMATS, (*flags["files"], flags["states"]))
+    wanted = output.parse(outputs, _FORMATS, options.inputs(flags))
     cluster, comparisons = compare(DEFAULT_TO, flags)
     found = judged.judge(comparisons, cluster)
     read = cluster.cgroup_v1_warnings is not None

@@ -1,7 +1,7 @@
 """The flags, and what they are read into."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -108,6 +108,11 @@ def hide(command: click.Command, *names: str) -> None:
     for parameter in command.params:
         if isinstance(parameter, click.Option) and parameter.name in names:
             parameter.hidden = True
+
+
+def inputs(flags: Mapping[str, Any]) -> tuple[str | None, ...]:
+    """The files that these flags read, which no report may take the place of."""
+    return (*flags["files"], flags["states"], flags.get("policy"))
 
 
 def to_option(command: F) -> F:

@@ -31,7 +31,7 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     from kubectl_cgaudit.judge.verify import verify
     from kubectl_cgaudit.report import verify as report
 
-    wanted = output.parse(outputs, _FORMATS, (*flags["files"], flags["states"]))
+    wanted = output.parse(outputs, _FORMATS, options.inputs(flags))
     chosen = options.source(flags)
     if chosen.kubelet is None and not chosen.files:
         raise UsageError(_NOT_ASKED)
