@@ -30,5 +30,6 @@ def percent(fraction: float | None) -> str:
     value = fraction * 100
     if 0 < value < _LEAST_PERCENT:
         return f"<{_LEAST_PERCENT}%"
-    size = abs(value)
-    return f"{value:.0f}%" if size >= 9.95 or not size else f"{value:.1f}%" if size >= 0.1 else f"{value:.1g}%"
+    if not value or abs(value) >= 9.95:
+        return f"{value:.0f}%"
+    return f"{value:.1f}%" if abs(value) >= 0.1 else f"{value:.1g}%"

@@ -18,7 +18,8 @@ from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.errors import InputError
 
-_SAVE = "save it with: kubectl get nodes,pods -A -o json"
+_COMMAND = "kubectl get nodes,pods -A -o json"
+_SAVE = f"save it with: {_COMMAND}"
 _DEEPEST = 100
 _PROGRESS_STEP = 1000
 _KUBECTL_PAGE = 500
@@ -96,7 +97,7 @@ def _with_doubts(cluster: Cluster) -> Cluster:
     gaps, notes = list(cluster.reading.gaps), list(cluster.reading.notes)
     amount = len(cluster.pods)
     if not amount:
-        gaps.append(Gap("pods", "there is no Pod in the input", f"{_SAVE[0].upper()}{_SAVE[1:]}"))
+        gaps.append(Gap("pods", "there is no Pod in the input", f"Save it with: {_COMMAND}"))
     elif amount % _KUBECTL_PAGE == 0:
         # Where a list breaks off kubectl prints the pages it has, and nothing in them says so.
         notes.append(
