@@ -133,6 +133,11 @@ def of_rule(result: Audit, rule: str) -> dict[str, Finding]:
     return {finding.subject.title: finding for finding in result.findings if finding.rule == rule}
 
 
+def severities(result: Audit, rule: str) -> dict[str, str]:
+    """Those of the findings of a rule, by their subject."""
+    return {title: finding.severity for title, finding in of_rule(result, rule).items()}
+
+
 V1 = "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.1.5}}"
 V2_LINEAR = "- {cgroup: v2, runtimes: {default: runc 1.1.15}}"
 V2_QUADRATIC = "- {cgroup: v2, runtimes: {default: runc 1.3.6}}"

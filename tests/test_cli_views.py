@@ -181,23 +181,28 @@ def test_convert_for_programs_is_the_whole_result(capsys: pytest.CaptureFixture[
     assert back["weights"][0] == {name: value for name, value in weights[0].items() if name != "ratio_to_default"}
 
 
-def test_convert_a_weight_back(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["convert", "--weight", "39"]) == 0
+@pytest.mark.parametrize(
+    ("weight", "linear", "quadratic", "back"),
+    [
+        ("39 (0.39 x the default 100)", "999..1024, requests 976..1000m", "295..305, requests 289..298m", 998),
+        # Whatever asks for more has the greatest weight too.
+        (
+            "10000 (100 x the default 100)",
+            "262144, requests 256000m and more",
+            "262115..262144, requests 255972m and more",
+            262144,
+        ),
+    ],
+)
+def test_convert_a_weight_back(
+    weight: str, linear: str, quadratic: str, back: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number = weight.split()[0]
+    assert run(["convert", "--weight", number]) == 0
     assert capsys.readouterr().out == (
-        "linear      cpu.weight 39 (0.39 x the default 100)\n"
-        "            the weight of shares 999..1024, requests 976..1000m\n"
-        "quadratic   cpu.weight 39 (0.39 x the default 100)\n"
-        "            the weight of shares 295..305, requests 289..298m\n"
-        "inverse     998 shares: what the kubelet and cAdvisor read back from weight 39\n"
-    )
-
-
-def test_convert_says_that_the_greatest_weight_has_no_greatest_request(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["convert", "--weight", "10000"]) == 0
-    assert capsys.readouterr().out == (
-        "linear      cpu.weight 10000 (100 x the default 100)\n"
-        "            the weight of shares 262144, requests 256000m and more\n"
-        "quadratic   cpu.weight 10000 (100 x the default 100)\n"
-        "            the weight of shares 262115..262144, requests 255972m and more\n"
-        "inverse     262144 shares: what the kubelet and cAdvisor read back from weight 10000\n"
+        f"linear      cpu.weight {weight}\n"
+        f"            the weight of shares {linear}\n"
+        f"quadratic   cpu.weight {weight}\n"
+        f"            the weight of shares {quadratic}\n"
+        f"inverse     {back} shares: what the kubelet and cAdvisor read back from weight {number}\n"
     )

@@ -18,12 +18,9 @@ from tests.support import (
     other,
     pod,
     recorded_audit,
+    severities,
     the_finding,
 )
-
-
-def severities(result: Any, rule: str) -> dict[str, str]:
-    return {title: finding.severity for title, finding in of_rule(result, rule).items()}
 
 
 def test_001_names_each_gap() -> None:

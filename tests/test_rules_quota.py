@@ -1,16 +1,21 @@
 """CGA301, CGA302: limits that stop a container, or are not what the spec says."""
 
-from typing import Any
-
 import pytest
 
-from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, of_rule, pod
+from tests.support import (
+    V1,
+    V2_LINEAR,
+    V2_QUADRATIC,
+    audited,
+    cluster,
+    container,
+    node,
+    of_rule,
+    pod,
+    severities,
+)
 
 V1_NEW = "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.3.6}}"
-
-
-def severities(result: Any, rule: str) -> dict[str, str]:
-    return {title: finding.severity for title, finding in of_rule(result, rule).items()}
 
 
 def test_302_a_container_that_had_no_quota_has_none_and_not_none_us() -> None:

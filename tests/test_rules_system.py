@@ -19,13 +19,10 @@ from tests.support import (
     pod,
     recorded,
     recorded_audit,
+    severities,
     the_finding,
     with_kubelets,
 )
-
-
-def severities(result: Any, rule: str) -> dict[str, str]:
-    return {title: finding.severity for title, finding in of_rule(result, rule).items()}
 
 
 def test_201_the_loss_and_the_weight_that_undoes_it() -> None:
