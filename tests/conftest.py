@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from kubectl_cgaudit.collect import patience
+from tests.simulator import Store
+from tests.simulator_support import CLUSTER
 from tests.support import container, listed, node, pod
 
 
@@ -56,3 +58,10 @@ def small(tmp_path: Path) -> Path:
         )
     )
     return path
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    made = Store(CLUSTER, tmp_path_factory.mktemp("store"))
+    yield made
+    made.close()

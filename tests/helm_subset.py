@@ -1,6 +1,6 @@
 """The part of Helm's templates that the chart uses: if, with, include, and six functions. Anything else is refused.
 
-Where Helm is there too, test_manifests.py holds this to its output, document by document.
+Where Helm is there too, test_chart.py holds this to its output, document by document.
 """
 
 import json

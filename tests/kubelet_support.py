@@ -1,10 +1,15 @@
 """What the recorded kubelets said, and short answers like theirs."""
 
 from collections.abc import Callable
+from pathlib import Path
 
-from kubectl_cgaudit.collect import metrics
+from kubectl_cgaudit.collect import kubelet, metrics
+from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.model import KubeletAnswers
+from kubectl_cgaudit.collect.progress import silent
+from kubectl_cgaudit.collect.transport import Api
 from tests.support import GOLDEN, golden_json
+from tests.vcr_support import kubeconfig
 
 NODES = ("worker-a", "worker-b", "worker-c")
 CONFIG = b'{"kubeletconfig":{"cgroupDriver":"systemd","enforceNodeAllocatable":["pods"]}}'
@@ -81,3 +86,9 @@ def good(node: str, *problems: str, **changed) -> KubeletAnswers:
 
 
 ALL = "/configz, /metrics, /metrics/cadvisor"
+
+
+def through_proxy(tmp_path: Path, url: str, nodes=("n1", "n2", "n3"), seconds: float = 5.0):
+    connection = Connection(kubeconfig=kubeconfig(tmp_path / "config", server=url))
+    with Api(connection) as api:
+        return kubelet.from_proxy(api, nodes, PODS, silent, seconds=seconds)

@@ -17,14 +17,13 @@ from kubectl_cgaudit.collect.model import Cluster, Gap
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.errors import InputError
 from kubectl_cgaudit.judge import scenario
-from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.judge.build import audit
 from kubectl_cgaudit.judge.diff.build import diff
-from kubectl_cgaudit.judge.diff.outcome import Limit, exact, within
-from kubectl_cgaudit.judge.diff.types import Diff, Measure, WorkloadDiff
+from kubectl_cgaudit.judge.diff.types import Diff
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.report import diff_content, diff_data, diff_html, diff_markdown, diff_table
 from kubectl_cgaudit.report.data import render_json
+from tests.diff_support import GONE, N1, N2, NEW, A, flat, now_of, of_nodes, only
 from tests.support import STATES, V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod, recorded
 
 MOVED = Path(__file__).parent.parent / "docs" / "examples" / "moved.yaml"
@@ -38,11 +37,6 @@ HOSTILE = (
     "[x](javascript:alert(1)) @team #1",
     "line\nbreak",
 )
-
-
-def now_of(found: Cluster, rules: str = "") -> Audit:
-    """Any target does: of the second audit only its now counts."""
-    return audited(found, rules, "v2")
 
 
 def recorded_diff(to: str, rules_after: str, found: Cluster | None = None) -> Diff:
@@ -60,32 +54,6 @@ def moved_for_real() -> Cluster:
 
 def after_rules() -> str:
     return STATES.read_text() + MOVED.read_text()
-
-
-def flat(found: Diff) -> dict[tuple[str, str, str, str], tuple[Any, ...]]:
-    """Outcome, before, predicted and now, by workload, pod, container and what."""
-    rows: dict[tuple[str, str, str, str], tuple[Any, ...]] = {}
-    for workload in found.workloads:
-        for each in workload.pods:
-            parts: list[tuple[str, tuple[Measure, ...]]] = [("", each.measures)]
-            parts += [(part.name, part.measures) for part in each.containers]
-            for name, measures in parts:
-                for m in measures:
-                    rows[workload.title, each.now_name, name, m.what] = (m.outcome, m.before, m.predicted, m.now)
-    return rows
-
-
-def of_nodes(found: Diff) -> dict[tuple[str, str, str], tuple[Any, ...]]:
-    return {
-        (each.name, m.what, m.of): (m.outcome, m.before, m.predicted, m.now)
-        for each in found.nodes
-        for m in each.measures
-    }
-
-
-def only(found: Diff) -> WorkloadDiff:
-    (workload,) = found.workloads
-    return workload
 
 
 def test_every_predicted_change_of_the_recorded_cluster_came_true() -> None:
@@ -165,12 +133,6 @@ def test_an_audit_of_json_stands_for_the_first(tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "after.json").write_text(render_json(second))
     assert run(["diff", str(tmp_path / "before.json"), str(tmp_path / "after.json"), "-o", "json"]) == 0
     assert capsys.readouterr().out == diff_data.render_json(diff(first, second))
-
-
-A = pod("a", container("app", "1"), container("side", "100m"))
-GONE = pod("gone", container("old", "500m"))
-NEW = pod("new", container("fresh", "200m"))
-N1, N2 = node("n1"), node("n2", cpu="8")
 
 
 def test_a_prediction_that_did_not_come_true_and_a_new_and_a_gone_workload() -> None:
@@ -384,43 +346,6 @@ def test_audits_of_different_parts_are_refused() -> None:
     narrow = replace(second, coverage=replace(second.coverage, filter="namespace x"))
     with pytest.raises(InputError, match=r"^the first reports everything and the second namespace x; make both with"):
         diff(first, narrow)
-
-
-@pytest.mark.parametrize(
-    ("before", "predicted", "now", "outcome"),
-    [
-        ("a", "a", "a", "unchanged"),
-        ("a", "a", "b", "unpredicted"),
-        ("a", "b", "b", "came-true"),
-        ("a", "b", "a", "as-before"),
-        ("a", "b", "c", "otherwise"),
-    ],
-)
-def test_exact_outcomes(before: str, predicted: str, now: str, outcome: str) -> None:
-    assert exact(before, predicted, now) == outcome
-
-
-@pytest.mark.parametrize(
-    ("before", "predicted", "now", "outcome"),
-    [
-        (1.0, 1.0, 1.0, "unchanged"),
-        (1.0, 1.05, 0.95, "unchanged"),
-        (1.0, 1.0, 0.9, "unpredicted"),
-        (1.0, 0.5, 0.5, "came-true"),
-        (1.0, 0.5, 0.52, "came-true"),
-        (1.0, 0.5, 0.98, "as-before"),
-        (1.0, 0.9, 0.95, "as-before"),
-        (1.0, 0.5, 0.75, "otherwise"),
-        (1.0, 0.5, 2.0, "otherwise"),
-        (0.0, 0.0, 0.5, "unpredicted"),
-        (0.0, 0.0, 0.0, "unchanged"),
-        (None, None, None, "unchanged"),
-        (0.5, None, 0.5, "unknown"),
-        (0.5, 0.7, None, "unknown"),
-    ],
-)
-def test_outcomes_of_numbers(before: float | None, predicted: float | None, now: float | None, outcome: str) -> None:
-    assert within(before, predicted, now, Limit(0.10, 0.10)) == outcome
 
 
 class _Tags(HTMLParser):

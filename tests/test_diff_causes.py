@@ -5,8 +5,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.diff.build import diff
+from tests.diff_support import GONE, N1, NEW, A, flat, now_of, of_nodes, only
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
-from tests.test_diff import GONE, N1, NEW, A, flat, now_of, of_nodes, only
 
 
 def test_other_pods_on_a_node_are_noticed_though_they_are_as_many() -> None:

@@ -11,8 +11,8 @@ from kubectl_cgaudit.judge.diff.nodes import same_ground
 from kubectl_cgaudit.judge.diff.outcome import Limit
 from kubectl_cgaudit.judge.diff.pods import Limits
 from kubectl_cgaudit.report import diff_content, diff_html, diff_markdown, diff_table
+from tests.diff_support import N1, N2, NEW, A, flat, now_of, of_nodes, only
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
-from tests.test_diff import N1, N2, NEW, A, flat, now_of, of_nodes, only
 
 
 def first_node(rules: str = V1, **fields: Any) -> NodeAudit:

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import NodeAudit, PodAudit
 from kubectl_cgaudit.judge.diff import match
 from kubectl_cgaudit.judge.diff.build import diff
+from tests.diff_support import N1, A, now_of, only
 from tests.support import V1, V2_LINEAR, audited, cluster, container, pod
-from tests.test_diff import N1, A, now_of, only
 
 
 def first_node(rules: str = V1, **fields: Any) -> NodeAudit:

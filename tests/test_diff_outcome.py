@@ -1,6 +1,8 @@
 """What comes of one prediction: outcomes of numbers and words, and the worst of several."""
 
-from kubectl_cgaudit.judge.diff.outcome import Limit, consistent, of_numbers, of_words, within, worst
+import pytest
+
+from kubectl_cgaudit.judge.diff.outcome import Limit, consistent, exact, of_numbers, of_words, within, worst
 from kubectl_cgaudit.judge.diff.types import Measure
 
 
@@ -35,3 +37,40 @@ def test_where_a_change_was_predicted_nothing_of_the_same_cgroup_moved_unpredict
     stayed = Measure("share", "", "unchanged", (1.0,), (1.0,), (1.0,))
     assert [each.outcome for each in consistent([changed, moved, stayed])] == ["came-true", "otherwise", "unchanged"]
     assert [each.outcome for each in consistent([moved, stayed])] == ["unpredicted", "unchanged"]
+
+
+@pytest.mark.parametrize(
+    ("before", "predicted", "now", "outcome"),
+    [
+        ("a", "a", "a", "unchanged"),
+        ("a", "a", "b", "unpredicted"),
+        ("a", "b", "b", "came-true"),
+        ("a", "b", "a", "as-before"),
+        ("a", "b", "c", "otherwise"),
+    ],
+)
+def test_exact_outcomes(before: str, predicted: str, now: str, outcome: str) -> None:
+    assert exact(before, predicted, now) == outcome
+
+
+@pytest.mark.parametrize(
+    ("before", "predicted", "now", "outcome"),
+    [
+        (1.0, 1.0, 1.0, "unchanged"),
+        (1.0, 1.05, 0.95, "unchanged"),
+        (1.0, 1.0, 0.9, "unpredicted"),
+        (1.0, 0.5, 0.5, "came-true"),
+        (1.0, 0.5, 0.52, "came-true"),
+        (1.0, 0.5, 0.98, "as-before"),
+        (1.0, 0.9, 0.95, "as-before"),
+        (1.0, 0.5, 0.75, "otherwise"),
+        (1.0, 0.5, 2.0, "otherwise"),
+        (0.0, 0.0, 0.5, "unpredicted"),
+        (0.0, 0.0, 0.0, "unchanged"),
+        (None, None, None, "unchanged"),
+        (0.5, None, 0.5, "unknown"),
+        (0.5, 0.7, None, "unknown"),
+    ],
+)
+def test_outcomes_of_numbers(before: float | None, predicted: float | None, now: float | None, outcome: str) -> None:
+    assert within(before, predicted, now, Limit(0.10, 0.10)) == outcome

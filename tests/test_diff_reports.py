@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.judge.diff.types import ContainerValues, Diff, LoneNode, LoneWorkload, Measure, NodeDiff, Outcome
 from kubectl_cgaudit.report import diff_content, diff_data, diff_html, diff_markdown, diff_table
+from tests.diff_support import N1, A, now_of
 from tests.support import V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
-from tests.test_diff import N1, A, now_of
 
 PLAIN = diff(audited(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR))
 MOVED = Measure("cgroup", "", "unpredicted", ("v1",), ("v1",), ("v2",))

@@ -1,6 +1,5 @@
 """What is read from a kubelet's own texts: metrics, pods and configuration, and what is refused."""
 
-import json
 from contextlib import suppress
 
 import pytest
@@ -8,7 +7,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kubectl_cgaudit.collect import kubelet, metrics
-from kubectl_cgaudit.collect.model import KubeletConfig
 from kubectl_cgaudit.errors import InputError
 from tests.kubelet_support import HOSTILE_METRICS, NODES, golden, golden_pods, row
 from tests.support import golden_json
@@ -54,26 +52,6 @@ def test_recorded_metrics():
     assert [metrics.cgroup_version(texts[node]) for node in NODES] == ["v2", "v2", "v1"]
     assert [metrics.stats_from_spec(texts[node]) for node in NODES] == [False, False, False]
     assert [metrics.node_named(texts[node]) for node in NODES] == list(NODES)
-
-
-def test_recorded_config():
-    assert metrics.config(golden("worker-b", "/configz")) == KubeletConfig(
-        cgroup_driver="systemd",
-        cgroups_per_qos=True,
-        enforce_node_allocatable=("pods", "system-reserved-compressible"),
-        system_reserved_cgroup="/system.slice",
-        kube_reserved_cgroup=None,
-        system_reserved_milli=500,
-        kube_reserved_milli=100,
-        cpu_cfs_quota=True,
-        cpu_cfs_quota_period_us=100_000,
-        cpu_manager_policy="none",
-        fail_cgroup_v1=False,
-    )
-    for node in ("worker-a", "worker-c"):
-        config = metrics.config(golden(node, "/configz"))
-        assert (config.enforce_node_allocatable, config.system_reserved_cgroup) == (("pods",), None)
-        assert (config.system_reserved_milli, config.kube_reserved_milli) == (200, 100)
 
 
 @pytest.mark.parametrize(
@@ -270,113 +248,6 @@ def test_impossible_cgroup_version(value):
 )
 def test_stats_from_spec(text, from_spec):
     assert metrics.stats_from_spec(text.encode()) is from_spec
-
-
-def test_config_that_says_nothing():
-    assert metrics.config(b'{"kubeletconfig":{}}') == KubeletConfig(
-        cgroup_driver=None,
-        cgroups_per_qos=True,
-        enforce_node_allocatable=(),
-        system_reserved_cgroup=None,
-        kube_reserved_cgroup=None,
-        system_reserved_milli=None,
-        kube_reserved_milli=None,
-        cpu_cfs_quota=True,
-        cpu_cfs_quota_period_us=100_000,
-        cpu_manager_policy=None,
-        fail_cgroup_v1=None,
-    )
-
-
-def test_config_that_says_everything():
-    said = {
-        "cgroupDriver": "cgroupfs",
-        "cgroupsPerQOS": False,
-        "enforceNodeAllocatable": ["none"],
-        "systemReservedCgroup": "/system",
-        "kubeReservedCgroup": "/kube",
-        "systemReserved": {"memory": "1Gi"},
-        "kubeReserved": {"cpu": "1.5"},
-        "cpuCFSQuota": False,
-        "cpuCFSQuotaPeriod": "5ms",
-        "cpuManagerPolicy": "static",
-        "failCgroupV1": True,
-    }
-    assert metrics.config(json.dumps({"kubeletconfig": said}).encode()) == KubeletConfig(
-        cgroup_driver="cgroupfs",
-        cgroups_per_qos=False,
-        enforce_node_allocatable=("none",),
-        system_reserved_cgroup="/system",
-        kube_reserved_cgroup="/kube",
-        system_reserved_milli=None,
-        kube_reserved_milli=1500,
-        cpu_cfs_quota=False,
-        cpu_cfs_quota_period_us=5000,
-        cpu_manager_policy="static",
-        fail_cgroup_v1=True,
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "microseconds"),
-    [
-        ("100ms", 100_000),
-        ("1s", 1_000_000),
-        ("0.25s", 250_000),
-        ("1us", 1),
-        ("1µs", 1),
-        ("5000ns", 5),
-        ("0h0m.5s", 500_000),
-    ],
-)
-def test_periods(text, microseconds):
-    body = json.dumps({"kubeletconfig": {"cpuCFSQuotaPeriod": text}}).encode()
-    assert metrics.config(body).cpu_cfs_quota_period_us == microseconds
-
-
-@pytest.mark.parametrize("text", ["0s", "1m", "100", "-1ms", "ms", "1ms ", "9" * 99 + "s", "1.2.3s", "١ms"])
-def test_impossible_periods(text):
-    with pytest.raises(InputError, match=r"^cpuCFSQuotaPeriod '.*' is no duration from 1us to 1s; ask again$"):
-        metrics.config(json.dumps({"kubeletconfig": {"cpuCFSQuotaPeriod": text}}).encode())
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (b"", "the answer is not JSON but ''; ask again"),
-        (b"<html>", "the answer is not JSON but '<html>'; ask again"),
-        (
-            b'{"kubeletconfig":{"cgroupDriver":"sys',
-            'the answer is not JSON but \'{"kubeletconfig":{"cgroupDriver":"sys\'',
-        ),
-        (b"{}", "the answer is no kubelet configuration: Object missing required field `kubeletconfig`; ask again"),
-        (b"[]", "the answer is no kubelet configuration: Expected `object`, got `array`; ask again"),
-        (
-            b'{"kubeletconfig":{"enforceNodeAllocatable":"pods"}}',
-            "the answer is no kubelet configuration: Expected `array | null`, got `str` - at "
-            "`$.kubeletconfig.enforceNodeAllocatable`; ask again",
-        ),
-        (
-            b'{"kubeletconfig":{"systemReserved":{"cpu":"lots"}}}',
-            "systemReserved.cpu: 'lots' is not a CPU quantity such as 250m or 2",
-        ),
-    ],
-)
-def test_damaged_config(body, message):
-    with pytest.raises(InputError) as caught:
-        metrics.config(body)
-    assert str(caught.value).startswith(message)
-
-
-@given(st.one_of(st.binary(), st.text().map(lambda text: json.dumps({"kubeletconfig": {text: text}}).encode())))
-@example(b"[" * 100_000)
-@example(b'{"kubeletconfig":{"x":' + b"[" * 100_000)
-@example(b'{"\xff":1}')
-@example(b'{"kubeletconfig":{"cgroupDriver":"\xff"}}')
-@example(b'{"kubeletconfig":{"cgroupDriver":"\\ud800"}}')
-def test_hostile_config_is_refused_or_read(body):
-    with suppress(InputError):
-        metrics.config(body)
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,18 @@
 import gzip
 import json
-import threading
-import time
-from pathlib import Path
 
 import pytest
 
 from kubectl_cgaudit import __version__
-from kubectl_cgaudit.collect import live, transport
+from kubectl_cgaudit.collect import live
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.live import Connection
-from kubectl_cgaudit.collect.model import Cluster, Gap, Owner
+from kubectl_cgaudit.collect.model import Gap, Owner
 from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import ClusterError, InputError, UsageError
+from tests.live_support import everything, local, only, read
 from tests.vcr_support import (
-    KINDS,
     RECORDED,
     a_list,
     a_node,
@@ -53,28 +50,6 @@ def recorded(tmp_path):
 
 def told(lines):
     return lambda what, done, total: lines.append(f"{what} {done}" + (f" of {total}" if total else ""))
-
-
-def everything(namespace, labels):
-    return True
-
-
-def read(connection, namespace=None, selects=everything, progress=silent) -> Cluster:
-    return live.read(connection, namespace, selects, "", progress)
-
-
-def local(tmp_path: Path, server, **more) -> Connection:
-    return Connection(kubeconfig=kubeconfig(tmp_path / "config", server=server.url), **more)
-
-
-def only(**replies):
-    """The small cluster, but for some resources: `pods=reply` or `pods=function of the path`."""
-
-    def answer(path):
-        reply = replies.get(path.partition("?")[0].rpartition("/")[2], small_cluster)
-        return reply(path) if callable(reply) else reply
-
-    return answer
 
 
 @pytest.fixture
@@ -555,77 +530,3 @@ def test_the_context_s_namespace_is_tried_where_namespaces_are_not_known(tmp_pat
     assert [pod.name for pod in cluster.pods] == ["in-a"]
     why = "pods may not be listed cluster-wide (403)"
     assert cluster.reading.gaps == (Gap("pods of the other namespaces", why, UNTIL),)
-
-
-def test_never_more_than_two_requests_at_a_time(tmp_path):
-    begun, counted = 0, []
-    lock = threading.Lock()
-
-    def slow(kind):
-        def answer(path):
-            nonlocal begun
-            with lock:
-                begun += 1
-                counted.append(begun)
-            time.sleep(0.02)
-            number = int(path.partition("continue=")[2] or "0") + 1
-            with lock:
-                begun -= 1
-            return a_list(kind, **({"continue": str(number)} if number < 5 else {}))
-
-        return answer
-
-    with serve(only(**{name: slow(kind) for name, kind in KINDS.items() if name != "nodes"})) as server:
-        read(local(tmp_path, server))
-    assert (len(counted), max(counted)) == (25, 2)
-
-
-def test_what_goes_wrong_is_told_in_the_same_order_whichever_list_is_faster(tmp_path):
-    def late(path):
-        time.sleep(0.2)
-        return a_list("Pod", {"metadata": {"name": "p"}, "spec": {"containers": 1}})
-
-    replicasets = a_list("ReplicaSet", {"metadata": 1})
-    with serve(only(pods=late, replicasets=replicasets)) as server, pytest.raises(InputError) as caught:
-        read(local(tmp_path, server))
-    assert "/api/v1/pods: Pod p: " in str(caught.value)
-    assert "(and 1 more object like it)" in str(caught.value)
-
-
-def test_credentials_that_expire_under_both_lists_are_renewed_once(tmp_path, monkeypatch):
-    both, met, logins = threading.Barrier(2), set(), []
-    configure = transport.configure
-    monkeypatch.setattr(transport, "configure", lambda choice: logins.append(choice) or configure(choice))
-
-    def once(kind, *items):
-        def answer(_path):
-            if kind in met:
-                return a_list(kind, *items)
-            met.add(kind)
-            both.wait(10)
-            return a_status(401, "Unauthorized")
-
-        return answer
-
-    with serve(only(pods=once("Pod", a_pod("one")), runtimeclasses=once("RuntimeClass"))) as server:
-        cluster = read(local(tmp_path, server))
-    assert len(logins) == 2
-    assert [pod.name for pod in cluster.pods] == ["one"]
-    assert (cluster.runtime_classes, cluster.reading.gaps, cluster.reading.notes) == ({}, (), ())
-
-
-def test_the_pauses_of_lists_that_can_be_done_without_cost_the_pods_none(tmp_path, pauses):
-    busy = (503, b"", {"Retry-After": "30"})
-    away = [busy, busy]
-
-    def pods(_path):
-        # The others have used up all they may wait before the pods meet the first failure.
-        while len(pauses) < 2:
-            time.sleep(0.01)
-        return away.pop() if away else a_list("Pod", a_pod("one"))
-
-    with serve(only(pods=pods, runtimeclasses=busy)) as server:
-        cluster = read(local(tmp_path, server))
-    assert pauses == [30.0] * 4
-    assert [pod.name for pod in cluster.pods] == ["one"]
-    assert cluster.reading.gaps == ()

@@ -5,22 +5,13 @@ import time
 
 import pytest
 
-from kubectl_cgaudit.collect import live, transport
+from kubectl_cgaudit.collect import transport
 from kubectl_cgaudit.collect.live import Connection
-from kubectl_cgaudit.collect.model import Cluster
-from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.errors import ClusterError
+from tests.live_support import read
 from tests.vcr_support import kubeconfig, serve
 
 pytestmark = pytest.mark.usefixtures("home")
-
-
-def everything(namespace, labels):
-    return True
-
-
-def read(connection, namespace=None, selects=everything, progress=silent) -> Cluster:
-    return live.read(connection, namespace, selects, "", progress)
 
 
 def test_connection_refused(tmp_path):

@@ -1,0 +1,51 @@
+"""Audits to compare, and what a comparison says without its line breaks."""
+
+from typing import Any
+
+from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.judge.audit import Audit
+from kubectl_cgaudit.judge.diff.types import Diff, Measure, WorkloadDiff
+from tests.support import audited, container, node, pod
+
+
+def now_of(found: Cluster, rules: str = "") -> Audit:
+    """Any target does: of the second audit only its now counts."""
+    return audited(found, rules, "v2")
+
+
+def flat(found: Diff) -> dict[tuple[str, str, str, str], tuple[Any, ...]]:
+    """Outcome, before, predicted and now, by workload, pod, container and what."""
+    rows: dict[tuple[str, str, str, str], tuple[Any, ...]] = {}
+    for workload in found.workloads:
+        for each in workload.pods:
+            parts: list[tuple[str, tuple[Measure, ...]]] = [("", each.measures)]
+            parts += [(part.name, part.measures) for part in each.containers]
+            for name, measures in parts:
+                for m in measures:
+                    rows[workload.title, each.now_name, name, m.what] = (m.outcome, m.before, m.predicted, m.now)
+    return rows
+
+
+def of_nodes(found: Diff) -> dict[tuple[str, str, str], tuple[Any, ...]]:
+    return {
+        (each.name, m.what, m.of): (m.outcome, m.before, m.predicted, m.now)
+        for each in found.nodes
+        for m in each.measures
+    }
+
+
+def only(found: Diff) -> WorkloadDiff:
+    (workload,) = found.workloads
+    return workload
+
+
+A = pod("a", container("app", "1"), container("side", "100m"))
+
+
+GONE = pod("gone", container("old", "500m"))
+
+
+NEW = pod("new", container("fresh", "200m"))
+
+
+N1, N2 = node("n1"), node("n2", cpu="8")

@@ -1,0 +1,33 @@
+"""The objects that `manifests` prints."""
+
+import itertools
+from typing import Any
+
+from kubectl_cgaudit.manifests.build import build
+from kubectl_cgaudit.manifests.settings import Settings
+from kubectl_cgaudit.report.formats import FORMATS
+
+EVERY = [
+    Settings(
+        kubelet=kubelet,
+        owners=owners,
+        sink=sink,
+        states=states,
+        to=to,
+        creates_namespace=creates,
+        fail_on=to and "high",
+        formats=FORMATS,
+    )
+    for kubelet, owners, sink, states, to, creates in itertools.product(
+        (False, True), (False, True), ("pvc", "none"), (None, "states"), (None, "v2,runc=1.3.6"), (False, True)
+    )
+]
+
+
+def objects(settings: Settings) -> dict[str, dict[str, Any]]:
+    return {each["kind"]: each for each in build(settings)}
+
+
+def pod_spec(cron_job: dict[str, Any]) -> dict[str, Any]:
+    spec: dict[str, Any] = cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    return spec
