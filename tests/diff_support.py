@@ -1,11 +1,12 @@
 """Audits to compare, and what a comparison says without its line breaks."""
 
+from pathlib import Path
 from typing import Any
 
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.judge.diff.types import Diff, Measure, WorkloadDiff
-from tests.support import audited, container, node, pod
+from tests.support import STATES, V2_QUADRATIC, audited, container, node, pod
 
 
 def now_of(found: Cluster, rules: str = "") -> Audit:
@@ -49,3 +50,13 @@ NEW = pod("new", container("fresh", "200m"))
 
 
 N1, N2 = node("n1"), node("n2", cpu="8")
+
+
+MOVED = Path(__file__).parent.parent / "docs" / "examples" / "moved.yaml"
+
+
+BOTH = V2_QUADRATIC
+
+
+def after_rules() -> str:
+    return STATES.read_text() + MOVED.read_text()

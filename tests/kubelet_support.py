@@ -92,3 +92,14 @@ def through_proxy(tmp_path: Path, url: str, nodes=("n1", "n2", "n3"), seconds: f
     connection = Connection(kubeconfig=kubeconfig(tmp_path / "config", server=url))
     with Api(connection) as api:
         return kubelet.from_proxy(api, nodes, PODS, silent, seconds=seconds)
+
+
+def recorded_answers(node: str, *problems: str) -> KubeletAnswers:
+    return KubeletAnswers(
+        node=node,
+        cgroup_version="v1" if node == "worker-c" else "v2",
+        stats_from_spec=False,
+        shares=metrics.shares(golden(node, "/metrics/cadvisor")),
+        config=metrics.config(golden(node, "/configz")),
+        problems=problems,
+    )

@@ -23,12 +23,10 @@ from kubectl_cgaudit.judge.diff.types import Diff
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.report import diff_content, diff_data, diff_html, diff_markdown, diff_table
 from kubectl_cgaudit.report.data import render_json
-from tests.diff_support import GONE, N1, N2, NEW, A, flat, now_of, of_nodes, only
+from tests.diff_support import BOTH, GONE, MOVED, N1, N2, NEW, A, after_rules, flat, now_of, of_nodes, only
 from tests.support import STATES, V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod, recorded
 
-MOVED = Path(__file__).parent.parent / "docs" / "examples" / "moved.yaml"
 """worker-b to the quadratic runtime, worker-c to v2."""
-BOTH = V2_QUADRATIC
 HOSTILE = (
     "<script>alert(1)</script>",
     "</style></table><img src=x onerror=alert(1)>",
@@ -50,10 +48,6 @@ def moved_for_real() -> Cluster:
     return replace(
         found, nodes=tuple(replace(each, handlers=()) if each.name == "worker-b" else each for each in found.nodes)
     )
-
-
-def after_rules() -> str:
-    return STATES.read_text() + MOVED.read_text()
 
 
 def test_every_predicted_change_of_the_recorded_cluster_came_true() -> None:
@@ -189,27 +183,6 @@ def test_what_nobody_predicted_is_named_and_exits_with_4(tmp_path: Path, capsys:
     text = " ".join(capsys.readouterr().out.split())
     assert "default/a pod: unpredicted, 1/1 pods " in text
     assert " app weight shares 1024 -> weight 39 " in text
-
-
-@pytest.mark.parametrize("rules", ["", "- {cgroup: v2}", "- {runtimes: {default: runc 1.3.6}}"])
-def test_what_is_not_known_never_came_true(rules: str) -> None:
-    found = diff(audited(cluster(N1, A), V1), now_of(cluster(N1, A), rules))
-    containers = list(only(found).pods[0].containers)
-    assert {m.outcome for part in containers for m in part.measures} == {"unknown"}
-    assert only(found).outcome == "unknown"
-    assert only(found).pods[0].confidence == "unknown"
-    assert found.summary.notes[-1].startswith("What runs now on n1 is not known, so what depends on it cannot be said")
-    assert "Nothing is known to have moved that nobody predicted." in found.summary.sentence
-
-
-def test_what_was_not_known_before_cannot_be_said() -> None:
-    found = diff(audited(cluster(N1, A), ""), now_of(cluster(N1, A), BOTH))
-    assert flat(found)["default/a", "a", "app", "weight"] == (
-        "unknown",
-        ("shares 1024", "weight 100", "weight 39"),
-        ("weight 100",),
-        ("weight 100",),
-    )
 
 
 def test_a_weight_of_system_slice_that_only_one_side_says_is_no_move() -> None:
@@ -431,20 +404,6 @@ def test_a_node_of_another_size_now() -> None:
     assert only(found).pods[0].because == ("n1 has other pods now, or pods that ask for other CPU, or another size",)
 
 
-def test_a_node_without_a_kubepods_tree_says_nothing() -> None:
-    before, after = audited(cluster(N1, A), V1), now_of(cluster(N1, A), BOTH)
-    untold = replace(
-        after,
-        nodes=tuple(replace(each, confidence="unknown") for each in after.nodes),
-        workloads=tuple(
-            replace(each, pods=tuple(replace(part, confidence="unknown") for part in each.pods))
-            for each in after.workloads
-        ),
-    )
-    found = diff(before, untold)
-    assert {row[0] for row in (*of_nodes(found).values(), *flat(found).values())} == {"unknown"}
-
-
 def test_what_kubectl_printed_is_taken_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -466,97 +425,6 @@ def test_yaml_that_kubectl_printed_is_taken_too(tmp_path: Path, capsys: pytest.C
     assert run(["diff", *both, "--states", states_, "--states-after", states_, "--to", "v2", "-o", "yaml"]) == 0
     found = yaml.safe_load(capsys.readouterr().out)
     assert {outcome: amount for outcome, amount in found["summary"]["workloads"].items() if amount} == {"unchanged": 1}
-
-
-SAYS = (
-    "runtime:default: after.yaml rule 4 says quadratic, but node.status.runtimeHandlers says not quadratic "
-    "(userNamespaces is false)"
-)
-
-
-def contradicted_diff() -> Diff:
-    before = audit(recorded(), states.load(str(STATES)), scenario.parse(str(MOVED)), Thresholds(), None)
-    after = audit(recorded(), states.parse(after_rules(), "after.yaml"), scenario.parse("v2"), Thresholds(), None)
-    return diff(before, after)
-
-
-def test_what_the_evidence_contradicts_never_came_true() -> None:
-    found = contradicted_diff()
-    says = f"{SAYS}; {SAYS.replace('default', 'runc-old')}"
-    why = f"the evidence on worker-b contradicts what was said: {says}"
-    assert [(each.name, each.outcome, each.because) for each in found.nodes] == [
-        ("worker-a", "unchanged", ()),
-        ("worker-b", "unknown", (why,)),
-        ("worker-c", "came-true", ()),
-    ]
-    pods = [(workload.title, each) for workload in found.workloads for each in workload.pods]
-    on_b = {(each.outcome, each.because) for _, each in pods if each.now_node == "worker-b"}
-    assert on_b == {("unknown", (why,)), ("unchanged", ())}
-    assert {each.outcome for _, each in pods if each.now_node == "worker-c"} == {"came-true"}
-    assert found.summary.sentence == (
-        "Of 15 workloads in both: 8 cannot be said; 3 changed as predicted; 4 as before, as predicted. Of 3 nodes in "
-        "both: 1 cannot be said; 1 changed as predicted; 1 as before, as predicted. Nothing is known to have moved that "
-        "nobody predicted."
-    )
-    assert found.summary.notes[:2] == (
-        f"Now, the evidence on worker-b contradicts what was said: {SAYS}.",
-        f"Now, the evidence on worker-b contradicts what was said: {SAYS.replace('default', 'runc-old')}.",
-    )
-
-
-def test_the_contradictions_are_in_every_format() -> None:
-    found = contradicted_diff()
-    note = f"Now, the evidence on worker-b contradicts what was said: {SAYS}."
-    assert note in " ".join(diff_table.render(found).split())
-    assert note in json.loads(diff_data.render_json(found))["summary"]["notes"]
-    assert note in yaml.safe_load(diff_data.render_yaml(found))["summary"]["notes"]
-    rows = [*diff_content.node_rows(found.nodes), *diff_content.workload_rows(found.workloads)]
-    assert {(row.outcome, row.because) for row in rows} == {
-        ("came-true", ()),
-        ("unknown", ("the evidence on worker-b contradicts what was said: see the notes",)),
-    }
-    assert f"<li>{note}</li>" in diff_html.render(found)
-    # A zero-width space keeps `runtime:` from being taken for a link or an emoji.
-    assert note.replace("runtime:", "runtime:\u200b") in MarkdownIt("gfm-like").render(diff_markdown.render(found))
-
-
-def test_contradictions_of_both_sides_are_said_once_for_all_nodes_with_the_same() -> None:
-    said = audited(cluster(N1, N2, A), V2_LINEAR, "v2")
-    against = replace(said, nodes=tuple(replace(each, contradictions=("a but b",)) for each in said.nodes))
-    assert diff(against, said).summary.notes[0] == "Before, the evidence on n1, n2 contradicts what was said: a but b."
-    found = diff(said, against)
-    assert found.summary.notes[0] == "Now, the evidence on n1, n2 contradicts what was said: a but b."
-    assert found.summary.sentence.endswith("Nothing is known to have moved that nobody predicted.")
-    many = tuple(f"{n:02} but b" for n in range(25))
-    crowded = diff(said, replace(said, nodes=tuple(replace(each, contradictions=many) for each in said.nodes)))
-    table = " ".join(diff_table.render(crowded).split())
-    assert ("19 but b." in table, "20 but b." in table) == (True, False)
-    assert "5 more notes: -o json shows all." in table
-
-
-def test_an_open_row_says_which_side_is_open() -> None:
-    def weight_row(before: str, after: str) -> tuple[str, tuple[str, ...]]:
-        found = diff(audited(cluster(N1, A), before, "runtime"), now_of(cluster(N1, A), after))
-        (row,) = [row for row in diff_content.workload_rows(found.workloads) if row.what == "app weight"]
-        return diff_content.change(row), row.because
-
-    was, now = "what ran there before is not known", "what runs there now is not known"
-    half = "- {cgroup: v2}"
-    assert weight_row(half, BOTH) == ("? -> weight 100", (was,))
-    assert weight_row(V2_LINEAR, half) == ("weight 39 -> ?", (now,))
-    assert weight_row(half, half) == ("? -> ?", (was, now))
-    # On v1 the formula decides nothing yet: what was is known, and what was predicted is not.
-    two = cluster(N1, pod("a", container("app", "100m"), container("side", "50m")))
-    (row,) = [
-        row
-        for row in diff_content.workload_rows(diff(audited(two, "- {cgroup: v1}", "v2"), now_of(two, V1)).workloads)
-        if row.what == "app in pod"
-    ]
-    assert diff_content.change(row) == "67% -> 67%, said 61% or 67%"
-    assert row.because == (f"{was}, and decides what was predicted",)
-    found = diff(audited(cluster(N1, A), half, "runtime"), now_of(cluster(N1, A), BOTH))
-    assert found.summary.notes[0] == "What ran before on n1 is not known, so what depends on it cannot be said."
-    assert not [note for note in found.summary.notes if note.startswith("What runs now on n1 is not known")]
 
 
 def test_rows_of_a_workload_that_look_the_same_name_their_node() -> None:

@@ -1,18 +1,27 @@
 """What cannot be said of two moments, and what is said of the whole comparison."""
 
+import json
 from typing import Any
 
+import pytest
+import yaml
+from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
+from kubectl_cgaudit.detect import states
+from kubectl_cgaudit.judge import scenario
 from kubectl_cgaudit.judge.audit import Audit, NodeAudit
+from kubectl_cgaudit.judge.build import audit
 from kubectl_cgaudit.judge.diff import build
 from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.judge.diff.nodes import same_ground
 from kubectl_cgaudit.judge.diff.outcome import Limit
 from kubectl_cgaudit.judge.diff.pods import Limits
-from kubectl_cgaudit.report import diff_content, diff_html, diff_markdown, diff_table
-from tests.diff_support import N1, N2, NEW, A, flat, now_of, of_nodes, only
-from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
+from kubectl_cgaudit.judge.diff.types import Diff
+from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.report import diff_content, diff_data, diff_html, diff_markdown, diff_table
+from tests.diff_support import BOTH, MOVED, N1, N2, NEW, A, after_rules, flat, now_of, of_nodes, only
+from tests.support import STATES, V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod, recorded
 
 
 def first_node(rules: str = V1, **fields: Any) -> NodeAudit:
@@ -261,3 +270,129 @@ def test_one_workload_or_one_node_in_doubt_is_enough_to_say_so() -> None:
     before, after = audited(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR)
     half = replace(after, workloads=tuple(replace(each, unpredicted_pods=1) for each in after.workloads))
     assert diff(before, half).summary.sentence.endswith(doubt)
+
+
+@pytest.mark.parametrize("rules", ["", "- {cgroup: v2}", "- {runtimes: {default: runc 1.3.6}}"])
+def test_what_is_not_known_never_came_true(rules: str) -> None:
+    found = diff(audited(cluster(N1, A), V1), now_of(cluster(N1, A), rules))
+    containers = list(only(found).pods[0].containers)
+    assert {m.outcome for part in containers for m in part.measures} == {"unknown"}
+    assert only(found).outcome == "unknown"
+    assert only(found).pods[0].confidence == "unknown"
+    assert found.summary.notes[-1].startswith("What runs now on n1 is not known, so what depends on it cannot be said")
+    assert "Nothing is known to have moved that nobody predicted." in found.summary.sentence
+
+
+def test_what_was_not_known_before_cannot_be_said() -> None:
+    found = diff(audited(cluster(N1, A), ""), now_of(cluster(N1, A), BOTH))
+    assert flat(found)["default/a", "a", "app", "weight"] == (
+        "unknown",
+        ("shares 1024", "weight 100", "weight 39"),
+        ("weight 100",),
+        ("weight 100",),
+    )
+
+
+def test_a_node_without_a_kubepods_tree_says_nothing() -> None:
+    before, after = audited(cluster(N1, A), V1), now_of(cluster(N1, A), BOTH)
+    untold = replace(
+        after,
+        nodes=tuple(replace(each, confidence="unknown") for each in after.nodes),
+        workloads=tuple(
+            replace(each, pods=tuple(replace(part, confidence="unknown") for part in each.pods))
+            for each in after.workloads
+        ),
+    )
+    found = diff(before, untold)
+    assert {row[0] for row in (*of_nodes(found).values(), *flat(found).values())} == {"unknown"}
+
+
+SAYS = (
+    "runtime:default: after.yaml rule 4 says quadratic, but node.status.runtimeHandlers says not quadratic "
+    "(userNamespaces is false)"
+)
+
+
+def contradicted_diff() -> Diff:
+    before = audit(recorded(), states.load(str(STATES)), scenario.parse(str(MOVED)), Thresholds(), None)
+    after = audit(recorded(), states.parse(after_rules(), "after.yaml"), scenario.parse("v2"), Thresholds(), None)
+    return diff(before, after)
+
+
+def test_what_the_evidence_contradicts_never_came_true() -> None:
+    found = contradicted_diff()
+    says = f"{SAYS}; {SAYS.replace('default', 'runc-old')}"
+    why = f"the evidence on worker-b contradicts what was said: {says}"
+    assert [(each.name, each.outcome, each.because) for each in found.nodes] == [
+        ("worker-a", "unchanged", ()),
+        ("worker-b", "unknown", (why,)),
+        ("worker-c", "came-true", ()),
+    ]
+    pods = [(workload.title, each) for workload in found.workloads for each in workload.pods]
+    on_b = {(each.outcome, each.because) for _, each in pods if each.now_node == "worker-b"}
+    assert on_b == {("unknown", (why,)), ("unchanged", ())}
+    assert {each.outcome for _, each in pods if each.now_node == "worker-c"} == {"came-true"}
+    assert found.summary.sentence == (
+        "Of 15 workloads in both: 8 cannot be said; 3 changed as predicted; 4 as before, as predicted. Of 3 nodes in "
+        "both: 1 cannot be said; 1 changed as predicted; 1 as before, as predicted. Nothing is known to have moved that "
+        "nobody predicted."
+    )
+    assert found.summary.notes[:2] == (
+        f"Now, the evidence on worker-b contradicts what was said: {SAYS}.",
+        f"Now, the evidence on worker-b contradicts what was said: {SAYS.replace('default', 'runc-old')}.",
+    )
+
+
+def test_the_contradictions_are_in_every_format() -> None:
+    found = contradicted_diff()
+    note = f"Now, the evidence on worker-b contradicts what was said: {SAYS}."
+    assert note in " ".join(diff_table.render(found).split())
+    assert note in json.loads(diff_data.render_json(found))["summary"]["notes"]
+    assert note in yaml.safe_load(diff_data.render_yaml(found))["summary"]["notes"]
+    rows = [*diff_content.node_rows(found.nodes), *diff_content.workload_rows(found.workloads)]
+    assert {(row.outcome, row.because) for row in rows} == {
+        ("came-true", ()),
+        ("unknown", ("the evidence on worker-b contradicts what was said: see the notes",)),
+    }
+    assert f"<li>{note}</li>" in diff_html.render(found)
+    # A zero-width space keeps `runtime:` from being taken for a link or an emoji.
+    assert note.replace("runtime:", "runtime:\u200b") in MarkdownIt("gfm-like").render(diff_markdown.render(found))
+
+
+def test_contradictions_of_both_sides_are_said_once_for_all_nodes_with_the_same() -> None:
+    said = audited(cluster(N1, N2, A), V2_LINEAR, "v2")
+    against = replace(said, nodes=tuple(replace(each, contradictions=("a but b",)) for each in said.nodes))
+    assert diff(against, said).summary.notes[0] == "Before, the evidence on n1, n2 contradicts what was said: a but b."
+    found = diff(said, against)
+    assert found.summary.notes[0] == "Now, the evidence on n1, n2 contradicts what was said: a but b."
+    assert found.summary.sentence.endswith("Nothing is known to have moved that nobody predicted.")
+    many = tuple(f"{n:02} but b" for n in range(25))
+    crowded = diff(said, replace(said, nodes=tuple(replace(each, contradictions=many) for each in said.nodes)))
+    table = " ".join(diff_table.render(crowded).split())
+    assert ("19 but b." in table, "20 but b." in table) == (True, False)
+    assert "5 more notes: -o json shows all." in table
+
+
+def test_an_open_row_says_which_side_is_open() -> None:
+    def weight_row(before: str, after: str) -> tuple[str, tuple[str, ...]]:
+        found = diff(audited(cluster(N1, A), before, "runtime"), now_of(cluster(N1, A), after))
+        (row,) = [row for row in diff_content.workload_rows(found.workloads) if row.what == "app weight"]
+        return diff_content.change(row), row.because
+
+    was, now = "what ran there before is not known", "what runs there now is not known"
+    half = "- {cgroup: v2}"
+    assert weight_row(half, BOTH) == ("? -> weight 100", (was,))
+    assert weight_row(V2_LINEAR, half) == ("weight 39 -> ?", (now,))
+    assert weight_row(half, half) == ("? -> ?", (was, now))
+    # On v1 the formula decides nothing yet: what was is known, and what was predicted is not.
+    two = cluster(N1, pod("a", container("app", "100m"), container("side", "50m")))
+    (row,) = [
+        row
+        for row in diff_content.workload_rows(diff(audited(two, "- {cgroup: v1}", "v2"), now_of(two, V1)).workloads)
+        if row.what == "app in pod"
+    ]
+    assert diff_content.change(row) == "67% -> 67%, said 61% or 67%"
+    assert row.because == (f"{was}, and decides what was predicted",)
+    found = diff(audited(cluster(N1, A), half, "runtime"), now_of(cluster(N1, A), BOTH))
+    assert found.summary.notes[0] == "What ran before on n1 is not known, so what depends on it cannot be said."
+    assert not [note for note in found.summary.notes if note.startswith("What runs now on n1 is not known")]

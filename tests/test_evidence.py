@@ -14,8 +14,7 @@ from kubectl_cgaudit.detect import measured, readback, states, warning
 from kubectl_cgaudit.detect.evidence import Evidence
 from kubectl_cgaudit.detect.handlers import handler
 from kubectl_cgaudit.detect.settle import ladder
-from kubectl_cgaudit.detect.state import CgroupVersion, State
-from kubectl_cgaudit.judge.verify import verify
+from tests.evidence_support import settled, told
 from tests.support import (
     GOLDEN,
     RECORDED,
@@ -27,23 +26,11 @@ from tests.support import (
     half_restarted,
     node,
     of_rule,
-    other,
     pod,
     recorded,
     recorded_audit,
     with_kubelets,
 )
-
-
-def settled(objects: Cluster) -> dict[str, State]:
-    return {each.node.name: each.state for each in compared(objects)}
-
-
-def told(state: State) -> dict[str, tuple[str | None, str]]:
-    found = {"cgroup": (state.cgroup, state.basis_of("cgroup").confidence)}
-    for name, run in state.runtimes:
-        found[name] = (run.formula, state.basis_of(f"runtime:{name}").confidence)
-    return found
 
 
 def test_nodes_and_pods_alone_say_what_they_can_and_nothing_wrong() -> None:
@@ -218,15 +205,6 @@ def test_containers_that_were_not_restarted_are_found_named_and_predicted_as_the
     )
 
 
-def test_shares_made_from_the_spec_prove_nothing() -> None:
-    objects = half_restarted()
-    assert objects.kubelets is not None
-    answers = msgspec.structs.replace(objects.kubelets["n1"], stats_from_spec=True)
-    (comparison,) = compared(msgspec.structs.replace(objects, kubelets={"n1": answers}), "", "runtime")
-    assert told(comparison.state) == {"cgroup": ("v2", "certain")}
-    assert comparison.state.leftovers == ()
-
-
 def test_confidence_is_that_of_the_weakest_ground() -> None:
     blind = {each.name: each.confidence for each in audited(recorded()).nodes}
     assert blind == {"worker-a": "unknown", "worker-b": "unknown", "worker-c": "unknown"}
@@ -277,37 +255,6 @@ def test_a_states_file_holds_for_containers_created_from_now_on() -> None:
     assert len(comparison.state.contradictions) == 2
 
 
-def without_metrics(objects: Cluster, name: str) -> Cluster:
-    """The node's /metrics could not be read, or it is of a kubelet before 1.31."""
-    assert objects.kubelets is not None
-    answers = msgspec.structs.replace(objects.kubelets[name], cgroup_version=None)
-    return msgspec.structs.replace(objects, kubelets={**objects.kubelets, name: answers})
-
-
-def test_reserves_and_weights_count_when_the_version_is_known_from_elsewhere() -> None:
-    objects = without_metrics(with_kubelets(recorded()), "worker-b")
-    (comparison,) = [
-        each for each in compared(objects, "- {match: {name: worker-b}, cgroup: v2}") if each.node.name == "worker-b"
-    ]
-    assert (comparison.state.system_slice, comparison.state.basis_of("system_slice").confidence) == (20, "certain")
-    assert told(comparison.state)["default"] == ("linear", "certain")
-
-
-def test_shares_that_no_weight_gives_prove_v1_and_verify_compares_them_as_they_are() -> None:
-    objects = without_metrics(with_kubelets(recorded()), "worker-c")
-    assert told(settled(objects)["worker-c"]) == {"cgroup": ("v1", "certain")}
-    assert verify(objects, ()).differences == ()
-    told_v1 = states.parse("- {match: {name: worker-c}, cgroup: v1, runtimes: {default: runc 1.1.5}}", "s")
-    assert verify(objects, told_v1).differences == ()
-
-
-def test_values_at_the_root_are_left_out_when_their_version_is_overruled() -> None:
-    rules = "- {match: {name: worker-a}, cgroup: v1, system_slice: 20000, root: {docker: 2048}}"
-    (comparison,) = [each for each in compared(recorded(), rules) if each.node.name == "worker-a"]
-    assert (comparison.state.cgroup, comparison.state.system_slice, comparison.state.root) == ("v2", None, ())
-    assert comparison.state.contradictions[-1] == "root: values given for cgroup v1 are left out, as the node is on v2"
-
-
 @pytest.mark.parametrize(
     ("warned", "confidence"),
     [
@@ -336,55 +283,6 @@ def test_a_handler_that_is_no_runc_is_not_upgraded_to_quadratic(handler: str, sa
     assert of_rule(audited(objects, "- {cgroup: v2}", "runtime"), "CGA204") == {}
 
 
-def test_a_pod_in_resize_is_not_measured() -> None:
-    objects = half_restarted()
-    pods = tuple(other(each, resizing=each.name == "p3") for each in objects.pods)
-    state = settled(msgspec.structs.replace(objects, pods=pods))["n1"]
-    assert {each.pod for each in state.leftovers} == {"p4"}
-    assert {each.pod for each in verify(msgspec.structs.replace(objects, pods=pods), ()).differences} == {"p4"}
-
-
-@pytest.mark.parametrize(
-    ("path", "root"), [("/kubepods/x", {"/system": 20}), ("/kubepods.slice", {"/system.slice": 20})]
-)
-def test_a_reserved_cgroup_is_named_as_its_driver_names_it(path: str, root: dict[str, int]) -> None:
-    kubelets = with_kubelets(recorded()).kubelets
-    assert kubelets is not None
-    assert kubelets["worker-b"].config is not None
-    config = msgspec.structs.replace(kubelets["worker-b"].config, system_reserved_cgroup="/system")
-    answers = KubeletAnswers("n1", "v2", False, {path: 2}, config, ())
-    objects = with_answers(cluster(node(), pod("p", container("c", "1"))), {"n1": answers})
-    before = compared(objects)[0].cases[0].before
-    assert {c.path: c.weight for c in before.root} == {"/system.slice": 100, **root}
-
-
-def test_settings_of_the_kubelet_change_the_prediction() -> None:
-    objects = cluster(node(cpu="2"), pod("p", container("c", "500m", "1")))
-    config = msgspec.convert(
-        {
-            "cgroup_driver": "systemd",
-            "cgroups_per_qos": True,
-            "enforce_node_allocatable": ["kube-reserved"],
-            "system_reserved_cgroup": None,
-            "kube_reserved_cgroup": "/podruntime.slice",
-            "system_reserved_milli": None,
-            "kube_reserved_milli": 500,
-            "cpu_cfs_quota": False,
-            "cpu_cfs_quota_period_us": 50_000,
-            "cpu_manager_policy": "none",
-            "fail_cgroup_v1": False,
-        },
-        type=type(with_kubelets(recorded()).kubelets["worker-a"].config),  # type: ignore[index]
-    )
-    small = msgspec.structs.replace(objects.nodes[0], allocatable_milli=1500)
-    answers = KubeletAnswers("n1", "v2", False, {"/kubepods.slice": 2}, config, ())
-    objects = with_answers(msgspec.structs.replace(objects, nodes=(small,)), {"n1": answers})
-    before = compared(objects, "- {runtimes: {default: runc 1.3.6}}")[0].cases[0].before
-    assert before.kubepods.shares == 2048
-    assert [(c.path, c.weight) for c in before.root] == [("/system.slice", 100), ("/podruntime.slice", 20)]
-    assert [(c.quota_us, c.period_us) for _, c in before.pods[0].containers] == [(None, 50_000)]
-
-
 @pytest.mark.parametrize(("period", "quota"), [(100_000, 75_000), (50_000, 75_000), (10_000, 75_000)])
 def test_the_audits_quota_is_of_the_usual_period(period: int, quota: int) -> None:
     config = (with_kubelets(recorded()).kubelets or {})["worker-a"].config
@@ -394,32 +292,6 @@ def test_the_audits_quota_is_of_the_usual_period(period: int, quota: int) -> Non
     audit = audited(objects, V2_LINEAR, "runtime")
     (container_,) = audit.workloads[0].pods[0].containers
     assert (container_.cases[0].before.quota_us, container_.cases[0].after.quota_us) == (quota, quota)
-
-
-def test_a_node_without_a_kubepods_tree_is_never_taken_for_modelled() -> None:
-    objects = cluster(node(), pod("p", container("c", "500m")))
-    config = with_kubelets(recorded()).kubelets["worker-a"].config  # type: ignore[index]
-    assert config is not None
-    flat = msgspec.structs.replace(config, cgroups_per_qos=False, enforce_node_allocatable=())
-    answers = KubeletAnswers("n1", "v2", False, {}, flat, ())
-    objects = with_answers(objects, {"n1": answers})
-    result = audited(objects, V2_LINEAR)
-    (audited_node,) = result.nodes
-    assert (audited_node.confidence, [each.confidence for each in result.workloads]) == ("unknown", ["unknown"])
-    assert Evidence("kubepods", "none", "certain", "kubelet /configz", "cgroupsPerQOS is false") in (
-        settled(objects)["n1"].evidence
-    )
-    assert not result.coverage.complete
-    assert [(each.what, each.why, each.remedy) for each in result.coverage.gaps] == [
-        (
-            "node n1",
-            "cgroupsPerQOS is false there, so there is no kubepods tree: the shares shown of its pods are not what they get",
-            "Set cgroupsPerQOS to true, its default, or leave the numbers of these pods aside",
-        )
-    ]
-    tree = msgspec.structs.replace(answers, config=config)
-    sound = audited(msgspec.structs.replace(objects, kubelets={"n1": tree}), V2_LINEAR)
-    assert (sound.nodes[0].confidence, sound.coverage.gaps) == ("likely", ())
 
 
 def test_what_is_only_known_not_to_be_quadratic_is_linear_once_somebody_says_so() -> None:
@@ -434,23 +306,6 @@ def test_what_is_only_known_not_to_be_quadratic_is_linear_once_somebody_says_so(
         ("not quadratic", "likely"),
         ("linear", "assumed"),
     ]
-
-
-@pytest.mark.parametrize(("shown", "version"), [(0, None), (1, None), (2, None), (3, "v1"), (28, None), (1000, "v1")])
-def test_shares_that_no_cgroup_has_prove_no_version(shown: int, version: str | None) -> None:
-    answers = KubeletAnswers("n1", None, False, {"/kubepods.slice": shown}, None, ())
-    assert measured.cgroup_version(answers) == version
-
-
-@pytest.mark.parametrize(
-    ("version", "shown_", "value"), [("v2", linear_inverse(39), 39), ("v1", 2048, 2048), ("v2", 1000, None)]
-)
-def test_a_system_slice_that_is_shown_is_measured(version: CgroupVersion, shown_: int, value: int | None) -> None:
-    answers = KubeletAnswers("n1", version, False, {"/kubepods.slice": 2, "/system.slice": shown_}, None, ())
-    state = settled(with_answers(cluster(node(), pod("p", container("c", "1"))), {"n1": answers}))["n1"]
-    assert state.system_slice == value
-    if value:
-        assert state.basis_of("system_slice").confidence == "certain"
 
 
 def of(name: str) -> str:

@@ -1,15 +1,22 @@
 """The way to the server: names, addresses, TLS, proxies, and servers that do not answer."""
 
+import gzip
 import socket
 import time
 
 import pytest
 
+from kubectl_cgaudit import __version__
 from kubectl_cgaudit.collect import transport
 from kubectl_cgaudit.collect.live import Connection
 from kubectl_cgaudit.errors import ClusterError
-from tests.live_support import read
-from tests.vcr_support import kubeconfig, serve
+from tests.live_support import local, only, read
+from tests.vcr_support import (
+    a_list,
+    a_node,
+    kubeconfig,
+    serve,
+)
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -181,3 +188,70 @@ def test_proxy_that_is_away(tmp_path):
         f"far.invalid through the proxy {proxy} cannot be asked: connection refused; "
         "check that it runs and the port in the kubeconfig is right"
     )
+
+
+def test_headers(tmp_path):
+    with serve() as server:
+        read(local(tmp_path, server))
+    headers = server.requests[0].headers
+    assert headers["User-Agent"] == f"kubectl-cgaudit/{__version__}"
+    assert headers["Accept"] == "application/json"
+    assert headers["Accept-Encoding"] == "gzip"
+    assert headers["Authorization"] == "Bearer dummy"
+    assert "Impersonate-User" not in headers
+    nodes, *others = [request.path for request in server.requests]
+    assert nodes == "/api/v1/nodes?limit=500"
+    # The pods come beside the others, which come one after the other.
+    others.remove("/api/v1/pods?limit=500")
+    assert others == [
+        "/apis/node.k8s.io/v1/runtimeclasses?limit=500",
+        "/apis/apps/v1/replicasets?limit=500",
+        "/apis/batch/v1/jobs?limit=500",
+        "/api/v1/events?limit=500&fieldSelector=reason%3DCgroupV1",
+    ]
+
+
+def test_impersonation_by_flags(tmp_path):
+    with serve() as server:
+        read(local(tmp_path, server, as_user="jürgen", as_groups=("sre", "auditors")))
+    headers = server.requests[0].headers
+    assert headers["Impersonate-User"].encode("latin-1").decode() == "jürgen"
+    assert headers.get_all("Impersonate-Group") == ["sre", "auditors"]
+
+
+def test_impersonation_by_kubeconfig(tmp_path):
+    user = {"token": "t", "as": "bot", "as-groups": ["a", "b"], "as-uid": "7", "as-user-extra": {"x/y": ["1", "2"]}}
+    with serve() as server:
+        path = kubeconfig(tmp_path / "c", server=server.url, user=user)
+        read(Connection(kubeconfig=path))
+        read(Connection(kubeconfig=path, as_user="me", as_groups=("mine",)))
+    own, flagged = server.requests[0].headers, server.requests[-1].headers
+    assert own["Impersonate-User"] == "bot"
+    assert own.get_all("Impersonate-Group") == ["a", "b"]
+    assert own["Impersonate-Uid"] == "7"
+    assert own.get_all("Impersonate-Extra-x%2Fy") == ["1", "2"]
+    assert flagged["Impersonate-User"] == "me"
+    assert flagged.get_all("Impersonate-Group") == ["mine"]
+
+
+def test_gzip(tmp_path):
+    def nodes(path):
+        code, body, _ = a_list("Node", a_node("zipped"))
+        return code, gzip.compress(body), {"Content-Encoding": "gzip", "Content-Length": str(len(gzip.compress(body)))}
+
+    with serve(only(nodes=nodes)) as server:
+        assert [node.name for node in read(local(tmp_path, server)).nodes] == ["zipped"]
+
+
+def test_damaged_gzip(tmp_path):
+    damaged = only(nodes=(200, b"no gzip at all", {"Content-Encoding": "gzip"}))
+    with serve(damaged) as server, pytest.raises(ClusterError) as caught:
+        read(local(tmp_path, server))
+    assert str(caught.value).startswith(f"{server.host} cannot be asked: ")
+    assert "object at 0x" not in str(caught.value)
+
+
+def test_redirect_is_not_followed(tmp_path):
+    with serve(only(nodes=(302, b"", {"Location": "/login"}))) as server, pytest.raises(ClusterError, match="302"):
+        read(local(tmp_path, server))
+    assert len(server.requests) == 1
