@@ -1,3 +1,5 @@
+"""Whatever a cluster calls things, every way of writing keeps it text."""
+
 import sys
 import unicodedata
 

@@ -1,3 +1,5 @@
+"""Which kubeconfig counts, how several are merged, and what is said of a wrong one."""
+
 import os
 import sys
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Kubelets asked through the API server: who is asked, and what is said of each that does not answer."""
+
 import gzip
 import threading
 import time

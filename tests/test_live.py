@@ -1,3 +1,5 @@
+"""Reading a cluster page by page: what is asked for, what is made of each refusal, and what is said of it."""
+
 import json
 
 import pytest

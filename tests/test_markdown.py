@@ -1,3 +1,5 @@
+"""The Markdown report: what it says of the recorded cluster and of large ones, and what it cuts."""
+
 import re
 from functools import cache
 from pathlib import Path

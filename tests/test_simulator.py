@@ -1,3 +1,5 @@
+"""The simulated cluster: its size, its pages and its manners are those of a real one."""
+
 import gzip
 import hashlib
 import http.client
