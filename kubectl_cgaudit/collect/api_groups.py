@@ -17,3 +17,8 @@ def qualified(kind: str, api_version: object) -> str:
         return kind
     group = api_version.rpartition("/")[0]
     return f"{kind}.{group}" if group and group not in _GROUPS[kind] else kind
+
+
+def is_read(kind: str) -> bool:
+    """Whether objects of this kind, as `qualified` gives it, are read."""
+    return kind in _GROUPS

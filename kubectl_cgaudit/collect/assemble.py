@@ -50,6 +50,11 @@ class Assembly:
         """Whether any Node has come."""
         return bool(self._nodes)
 
+    @property
+    def has_bad(self) -> bool:
+        """Whether an object could not be decoded."""
+        return bool(self._bad)
+
     def expect(self, kind: str) -> None:
         """Say that a table was read, even if nothing is in it."""
         if kind == "RuntimeClass":

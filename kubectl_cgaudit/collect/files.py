@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import msgspec
 import yaml
 
-from kubectl_cgaudit.collect import snapshot, wire
-from kubectl_cgaudit.collect.api_groups import qualified
+from kubectl_cgaudit.collect import kubectl_list, snapshot, wire
+from kubectl_cgaudit.collect.api_groups import is_read, qualified
 from kubectl_cgaudit.collect.assemble import Assembly
-from kubectl_cgaudit.collect.input import name_of, read_bytes
+from kubectl_cgaudit.collect.input import DAMAGED, name_of, opened, read_bytes, size_of
 from kubectl_cgaudit.collect.model import Cluster, Gap
 from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.collect.reduce import Selects
@@ -22,10 +22,12 @@ _COMMAND = "kubectl get nodes,pods -A -o json"
 _SAVE = f"save it with: {_COMMAND}"
 _DEEPEST = 100
 _PROGRESS_STEP = 1000
+_MIB = 20
 _KUBECTL_PAGE = 500
 """kubectl's --chunk-size."""
 _LEFT_AS_TEXT = tuple(f"tag:yaml.org,2002:{name}" for name in ("value", "merge", "timestamp"))
 _SPACE = re.compile(rb"\s*")
+_SAYS_ITS_KIND = re.compile(rb'\{\s*"apiVersion": "([a-z0-9./]+)",\s*"kind": "([A-Za-z]+)",')
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
 
@@ -52,14 +54,49 @@ def read(
 
     Raises InputError when one cannot be read, or none holds a Node.
     """
-    assembly = Assembly(selects, filter_text, measured=measured)
-    for path in paths:
-        data = read_bytes(path, _SAVE)
-        if snapshot.is_snapshot(data):
-            snapshot.alone(paths, path)
-            return snapshot.decode(data, path, selects, filter_text)
-        _add(data, path, assembly, progress)
+    # A pipe is read once.
+    piped = read_bytes("-", _SAVE) if "-" in paths else b""
+    for in_parts in (True, False):
+        assembly = Assembly(selects, filter_text, measured=measured)
+        try:
+            for path in paths:
+                if in_parts and _add_in_parts(path, assembly, progress):
+                    continue
+                data = piped if path == "-" else read_bytes(path, _SAVE)
+                if snapshot.is_snapshot(data):
+                    snapshot.alone(paths, path)
+                    return snapshot.decode(data, path, selects, filter_text)
+                _add(data, path, assembly, progress)
+            break
+        except kubectl_list.OtherLayoutError:
+            # What is wrong with it, if anything is, is said by who reads all of it.
+            continue
     return _whole(assembly, paths)
+
+
+def _add_in_parts(path: str, assembly: Assembly, progress: Progress) -> bool:
+    """Whether the file is laid out as kubectl does it, and so need not be held as a whole.
+
+    Raises OtherLayoutError where it only seemed so: the assembly is of no use then.
+    """
+    file = opened(path)
+    if file is None:
+        return False
+    with file:
+        try:
+            if file.read(len(kubectl_list.BEGINNING)) != kubectl_list.BEGINNING:
+                return False
+            file.seek(0)
+            size = size_of(file)
+            for number, each in enumerate(kubectl_list.objects(file)):
+                if number % _PROGRESS_STEP == 0:
+                    progress(f"MiB of {name_of(path)}", file.tell() >> _MIB, None if size is None else size >> _MIB)
+                assembly.add(_kind(each), each, _decode_json, name_of(path))
+        except (*DAMAGED, *wire.UNDECODABLE):
+            raise kubectl_list.OtherLayoutError from None
+    if assembly.has_bad:
+        raise kubectl_list.OtherLayoutError
+    return True
 
 
 def of_bytes(data: bytes, path: str, progress: Progress = silent) -> Cluster:
@@ -160,10 +197,20 @@ def _item_kind(item: msgspec.Raw, listed: str) -> str:
     if listed:
         return listed
     try:
-        own = msgspec.json.decode(item, type=_ItemKind)
-        return qualified(own.kind, own.api_version) or "(no kind)"
+        return _kind(item)
     except wire.UNDECODABLE:
         return "(no kind)"
+
+
+def _kind(item: msgspec.Raw | memoryview) -> str:
+    """The kind of an object by itself. Raises one of UNDECODABLE, unless whoever reads that kind will find it out."""
+    said = _SAYS_ITS_KIND.match(item)
+    if said:
+        kind = qualified(said[2].decode(), said[1].decode())
+        if is_read(kind):
+            return kind
+    own = msgspec.json.decode(item, type=_ItemKind)
+    return qualified(own.kind, own.api_version) or "(no kind)"
 
 
 def _decode_plain(raw: Any, type_: type[Any]) -> Any:

@@ -1,13 +1,17 @@
 """The bytes of an input: a file or standard input, gzip or not."""
 
 import gzip
+import os
 import sys
 import zlib
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from kubectl_cgaudit.errors import InputError
 
 _GZIP = b"\x1f\x8b"
+DAMAGED = (EOFError, zlib.error, OSError)
+"""What reading an input may raise."""
 
 
 def name_of(path: str) -> str:
@@ -32,6 +36,25 @@ def read_bytes(path: str, remedy: str) -> bytes:
     if not data or data.isspace():
         raise InputError(f"{source} is empty; {remedy}")
     return data
+
+
+def opened(path: str) -> BinaryIO | None:
+    """An input to be read bit by bit, unpacked; None for one that could not be read a second time, or not at all."""
+    if path == "-":
+        return None
+    try:
+        if not Path(path).is_file():
+            return None
+        with Path(path).open("rb") as file:
+            packed = file.read(len(_GZIP)) == _GZIP
+        return cast("BinaryIO", gzip.open(path)) if packed else Path(path).open("rb")
+    except OSError:
+        return None
+
+
+def size_of(file: BinaryIO) -> int | None:
+    """How many bytes there are to read; None where that is seen at their end."""
+    return None if isinstance(file, gzip.GzipFile) else os.fstat(file.fileno()).st_size
 
 
 def _standard_input() -> bytes:
