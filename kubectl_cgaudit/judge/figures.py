@@ -9,6 +9,7 @@ from kubectl_cgaudit.detect.state import PERIOD_US, CgroupVersion, Setup, defaul
 from kubectl_cgaudit.judge.audit import Confidence, Effect, PodAudit
 from kubectl_cgaudit.judge.rounding import rounded, shown
 from kubectl_cgaudit.predict.shape import PodShape
+from kubectl_cgaudit.predict.tree import PodTrees
 
 
 class Fixed(Struct, frozen=True, gc=False):
@@ -30,6 +31,10 @@ class Named(Struct, frozen=True, gc=False):
     limit_milli: int | None
 
 
+Pull = tuple[int, int | None, tuple[float | None, ...]]
+"""QoS class by its place, what a pod competes with (None: it wants no CPU), and the parts of its containers."""
+
+
 class Form(Struct, frozen=True, gc=False):
     """What is the same in all pods that are alike."""
 
@@ -38,6 +43,8 @@ class Form(Struct, frozen=True, gc=False):
     """What each case assumes: of the pod, then of each container."""
     fixed: tuple[tuple[Fixed, ...], ...]
     """Likewise: before and after in each case."""
+    pulls: tuple[Pull, ...] = ()
+    """Before and after in each case: with the node's sums, what decides the shares. None of an audit that was saved."""
 
 
 class Figures:
@@ -119,15 +126,18 @@ def of_audit(pod: PodAudit) -> Figures:
     return Figures(pod.name, pod.node, pod.qos, pod.handler, pod.confidence, pod.effects, form, values)
 
 
-def shares(moments: Sequence[tuple[float, float, tuple[float | None, ...]]]) -> list[float | None]:
-    """The values of a pod from its share, that of the system, and its containers' parts at each moment."""
-    known: dict[tuple[float, float, int], list[tuple[float | None, float | None]]] = {}
-    rows = []
-    for share, system, parts in moments:
+def shares(moments: Sequence[tuple[PodTrees, float]], pulls: Sequence[Pull]) -> list[float | None]:
+    """The values of a pod, from its node's pods and the share of system.slice at each moment, and what the pod pulls with."""
+    known: dict[tuple[float, float, int], tuple[list[float | None], list[float | None]]] = {}
+    every = 2 * len(moments)
+    values: list[float | None] = [None] * (every * (1 + len(pulls[0][2])))
+    for place, ((trees, system), (qos, value, parts)) in enumerate(zip(moments, pulls, strict=True)):
+        share = 0.0 if value is None else trees.fraction(qos, value)
         own = share, system, id(parts)
         row = known.get(own)
         if row is None:
-            every = [share, *[None if part is None else share * part for part in parts]]
-            row = known[own] = [(None, None) if each is None else (shown(each), shown(each / system)) for each in every]
-        rows.append(row)
-    return [value for of_cgroup in zip(*rows, strict=True) for pair in of_cgroup for value in pair]
+            of_all = [share, *[None if part is None else share * part for part in parts]]
+            against = [None if each is None else shown(each / system) for each in of_all]
+            row = known[own] = [None if each is None else shown(each) for each in of_all], against
+        values[2 * place :: every], values[2 * place + 1 :: every] = row
+    return values

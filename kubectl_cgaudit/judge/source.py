@@ -64,16 +64,12 @@ class Source:
         """The pod in rows of numbers: what `audited` says, for a fraction of the work."""
         comparison = self.comparisons[node]
         pod, used = comparison.placed[index]
-        outline = comparison.outlines[index]
-        moments = []
-        for trees, system in self._moments(node):
-            shape = trees.shapes[outline]
-            moments.append((trees.share(shape), system, shape.part))
-        values = shares(moments)
+        form = self._form(comparison, index, pod, kind)
+        values = shares(self._moments(node), form.pulls)
         of_share = tuple(
             [
                 by_share(relative(values[at + 1], values[at + 3]), self._thresholds)
-                for at in range(0, 2 * len(moments), 4)
+                for at in range(0, 2 * len(form.pulls), 4)
             ]
         )
         return Figures(
@@ -83,7 +79,7 @@ class Source:
             used,
             self.confidence(node, used),
             self.effects(self.of_kinds[kind], of_share),
-            self._form(comparison, index, pod, kind),
+            form,
             values,
         )
 
@@ -112,13 +108,14 @@ class Source:
             if len(self._forms) >= _MOST_FORMS:
                 self._forms.clear()
             outline = comparison.outlines[index]
-            moments = [
-                self._fixed(tree.pods.shapes[outline], tree.setup)
-                for case in comparison.cases
-                for tree in (case.before, case.after)
-            ]
-            whens = tuple(case.when for case in comparison.cases)
-            known = self._forms[key] = Form(names, (whens,) * (1 + len(names)), tuple(zip(*moments, strict=True)))
+            trees = [tree for case in comparison.cases for tree in (case.before, case.after)]
+            shapes = [tree.pods.shapes[outline] for tree in trees]
+            known = self._forms[key] = Form(
+                names,
+                (comparison.whens,) * (1 + len(names)),
+                tuple(zip(*map(self._fixed, shapes, [tree.setup for tree in trees]), strict=True)),
+                tuple([(shape.qos, shape.value if shape.wants_cpu else None, shape.part) for shape in shapes]),
+            )
         return known
 
     def _fixed(self, shape: PodShape, setup: Setup) -> tuple[Fixed, ...]:

@@ -1,6 +1,7 @@
 """Least and greatest over the cases of a container, for the formats with a row each: CSV and NDJSON."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -21,14 +22,13 @@ Face = tuple[Named, tuple[tuple[str, int | None, int | None], ...]]
 """A container with its version, value and quota before and after in each case: what many pods have in common."""
 
 
-def ends(values: Sequence[Number]) -> Ends:
+def ends(values: Sequence[Any]) -> Ends:
     """The least and the greatest; none where one of them is missing."""
-    if len(values) == 1:
-        return values[0], values[0]
-    if None in values:
+    try:
+        return (min(values), max(values)) if values else (None, None)
+    except TypeError:
+        # Nothing is less than None.
         return None, None
-    known = [value for value in values if value is not None]
-    return min(known, default=None), max(known, default=None)
 
 
 def face_of(container: Named, row: Sequence[Fixed]) -> Face:
@@ -76,26 +76,22 @@ def rows(pod: Figures, parts: Kept[list[list[str]]]) -> list[list[str]]:
 def _reaches(pod: Figures) -> list[list[str]]:
     """Of the pod, then of each container: share and share against the system before and after, then the change of it."""
     values, texts = pod.values, pod.texts
+    text_of = dict(zip(values, texts, strict=True))
+    text_of[None] = "null"
     found: list[list[str]] = []
     changes: list[Number] = []
     at = 0
-    text_of = dict(zip(values, texts, strict=True))
     for whens in pod.form.whens:
-        if at and values[at : 2 * at] == values[:at] and len(pod.form.whens) == 2:
+        stop = at + _SERIES * len(whens)
+        if at and values[at:stop] == values[:at]:
             # The only container of a pod has all of it.
             found.append(found[0])
             changes += changes[:2]
-        elif len(whens) == 1:
-            one, two, three, four = texts[at : at + _SERIES]
-            found.append([one, one, two, two, three, three, four, four])
-            change = relative(values[at + 1], values[at + 3])
-            changes += [change, change]
         else:
-            stop = at + _SERIES * len(whens)
-            series = [ends(values[first:stop:_SERIES]) for first in range(at, at + _SERIES)]
-            found.append([text_of.get(end, "null") for both in series for end in both])
-            changes += ends(list(map(relative, values[at + 1 : stop : _SERIES], values[at + 3 : stop : _SERIES])))
-        at += _SERIES * len(whens)
+            series = [values[first:stop:_SERIES] for first in range(at, at + _SERIES)]
+            found.append([text_of[end] for each in series for end in ends(each)])
+            changes += ends(list(map(relative, series[1], series[3])))
+        at = stop
     changed = _texts(changes)
     return [[*each, *changed[2 * place : 2 * place + 2]] for place, each in enumerate(found)]
 
