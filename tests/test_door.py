@@ -1,5 +1,6 @@
 """One request: how long it may take, what comes back, and why nothing does."""
 
+import gzip
 import io
 from types import SimpleNamespace
 from typing import Any
@@ -79,7 +80,8 @@ def test_no_request_waits_longer_than_the_first_of_its_ends(
     assert (method, url, more["headers"]) == ("GET", "https://host/x", {"X": "y"})
     assert (more["timeout"].read_timeout, more["timeout"].connect_timeout) == (read, connecting)
     # Neither urllib3 asks again, nor is a token sent to where the server points, nor is a body read without its limits.
-    assert (more["retries"], more["redirect"], more["preload_content"]) == (False, False, False)
+    # What is packed is unpacked later, by whoever needs it.
+    assert [more[flag] for flag in ("retries", "redirect", "preload_content", "decode_content")] == [False] * 4
 
 
 @pytest.mark.parametrize(("headers", "said"), [({}, ""), ({"Retry-After": "7"}, "7")])
@@ -98,6 +100,29 @@ def test_a_body_may_be_as_large_as_its_limit_and_no_larger(clock: list[float]) -
     with pytest.raises(RequestError, match=r"^host cannot be asked: the answer is larger than 3 MiB; ") as error:
         opened(Pool(response, clock), limit=3 * MIB).get("/", 900.0)
     assert (error.value.why, response.closed) == ("larger than 3 MiB", True)
+
+
+@pytest.mark.parametrize("named", ["gzip", "x-gzip", " GZIP "])
+def test_a_packed_body_is_unpacked_up_to_the_same_limit(named: str, clock: list[float]) -> None:
+    def packed(data: bytes) -> Door:
+        response = Response(data, clock)
+        response.headers = {"Content-Encoding": named}
+        return opened(Pool(response, clock))
+
+    whole = gzip.compress(b"x" * MIB)
+    assert packed(whole).ask("/", 900.0) == Answer(200, whole, packed=True)
+    assert packed(whole).get("/", 900.0) == Answer(200, b"x" * MIB)
+    assert packed(b"").get("/", 900.0) == Answer(200, b"")
+    for data, why in (
+        (gzip.compress(b"x" * (MIB + 1)), "larger than 1 MiB"),
+        (whole[:-9], "the answer breaks off"),
+        (b"no gzip", "the answer is damaged gzip"),
+    ):
+        with pytest.raises(
+            RequestError, match=r"^host cannot be asked: .*; check the server in the kubeconfig"
+        ) as error:
+            packed(data).get("/", 900.0)
+        assert (error.value.why, error.value.silent) == (why, False)
 
 
 def test_a_body_that_trickles_ends_with_the_time(clock: list[float]) -> None:

@@ -132,7 +132,7 @@ def only(endpoint: str, reply: Reply) -> Callable[[str], Reply]:
             only("/configz", (200, b"no gzip", {"Content-Encoding": "gzip"})),
             good(
                 "n2",
-                "/configz could not be read (Error -3 while decompressing data: incorrect header check)",
+                "/configz could not be read (the answer is damaged gzip)",
                 config=None,
             ),
         ),

@@ -263,13 +263,18 @@ class Scripted:
         self.paths: list[str] = []
         self.ends: list[float] = []
 
-    def get(self, path: str, ends: float) -> Answer:
+    def ask(self, path: str, ends: float) -> Answer:
         self.paths.append(path)
         self.ends.append(ends)
         said = self.says.pop(0)
         if isinstance(said, Exception):
             raise said
         return said
+
+    get = ask
+
+    def unpacked(self, answer: Answer) -> Answer:
+        return answer
 
 
 def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripted: Scripted, **more: Any) -> Api:

@@ -2,6 +2,7 @@
 
 import io
 import time
+import zlib
 from typing import Any
 
 from msgspec import Struct
@@ -11,6 +12,9 @@ from kubectl_cgaudit.collect.failure import CHECK, RequestError, UnreachableErro
 CONNECT_SECONDS = 4.0
 _PART = 1 << 20
 _TICK = 0.05
+_GZIP_NAMES = ("gzip", "x-gzip")
+_GZIP = 31
+"""What zlib calls it."""
 
 
 class Answer(Struct, frozen=True):
@@ -20,6 +24,17 @@ class Answer(Struct, frozen=True):
     body: bytes
     retry_after: str = ""
     """The header of that name."""
+    packed: bool = False
+    """Whether the body is gzip still."""
+
+    def head(self, size: int) -> bytes:
+        """The first bytes of the body, unpacked. Empty where it is damaged."""
+        if not self.packed:
+            return self.body[:size]
+        try:
+            return zlib.decompressobj(_GZIP).decompress(self.body, size)
+        except zlib.error:
+            return b""
 
 
 class Door(Struct, frozen=True):
@@ -32,12 +47,16 @@ class Door(Struct, frozen=True):
     seconds: float
     """For a whole answer."""
     limit: int
-    """The largest body."""
+    """The largest body, in bytes, packed or not."""
     connect: float | None = None
     """Seconds for one connection attempt; None for CONNECT_SECONDS."""
 
     def get(self, path: str, ends: float) -> Answer:
-        """GET a path. Raises RequestError when the answer is not whole in time (time.monotonic), or too large."""
+        """GET a path. Raises RequestError when the answer is not whole in time (time.monotonic), damaged, or too large."""
+        return self.unpacked(self.ask(path, ends))
+
+    def ask(self, path: str, ends: float) -> Answer:
+        """The same as the answer came, packed where the server packs it."""
         import urllib3
 
         began = time.monotonic()
@@ -52,18 +71,20 @@ class Door(Struct, frozen=True):
                 retries=False,
                 redirect=False,
                 preload_content=False,
+                decode_content=False,
             )
             try:
                 body = self._body(response, began + left)
-                return Answer(response.status, body, response.headers.get("Retry-After", ""))
+                headers = response.headers
+                packed = bool(body) and headers.get("Content-Encoding", "").strip().lower() in _GZIP_NAMES
+                return Answer(response.status, body, headers.get("Retry-After", ""), packed)
             finally:
                 response.close()
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             late = time.monotonic() >= began + left - _TICK
             failure = no_answer(error, self.shown, self.seconds if late else None)
             if response is not None and isinstance(error, urllib3.exceptions.ProtocolError):
-                why = "the answer breaks off"
-                failure = RequestError(f"{self.shown} cannot be asked: {why}; {CHECK}", why)
+                failure = self._unusable("the answer breaks off")
             if isinstance(error, _unconnected()) or (isinstance(error, urllib3.exceptions.TimeoutError) and not late):
                 failure = UnreachableError(str(failure), failure.why)
             raise failure from None
@@ -74,11 +95,32 @@ class Door(Struct, frozen=True):
         body = io.BytesIO()
         while part := read(_PART):
             if body.write(part) and body.tell() > self.limit:
-                why = f"larger than {self.limit >> 20} MiB"
-                raise RequestError(f"{self.shown} cannot be asked: the answer is {why}; {CHECK}", why)
+                raise self._too_large()
             if time.monotonic() > ends:
                 raise no_answer(TimeoutError(), self.shown, self.seconds)
         return body.getvalue()
+
+    def unpacked(self, answer: Answer) -> Answer:
+        """An answer whose body is no gzip any more. Raises RequestError as `get` does."""
+        if not answer.packed:
+            return answer
+        unpacker = zlib.decompressobj(_GZIP)
+        try:
+            body = unpacker.decompress(answer.body, self.limit + 1)
+        except zlib.error:
+            raise self._unusable("the answer is damaged gzip") from None
+        if len(body) > self.limit:
+            raise self._too_large()
+        if not unpacker.eof:
+            raise self._unusable("the answer breaks off")
+        return Answer(answer.status, body, answer.retry_after)
+
+    def _too_large(self) -> RequestError:
+        why = f"larger than {self.limit >> 20} MiB"
+        return RequestError(f"{self.shown} cannot be asked: the answer is {why}; {CHECK}", why)
+
+    def _unusable(self, why: str) -> RequestError:
+        return RequestError(f"{self.shown} cannot be asked: {why}; {CHECK}", why)
 
 
 def _unconnected() -> tuple[type[Exception], ...]:

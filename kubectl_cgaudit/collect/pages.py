@@ -1,5 +1,9 @@
-"""Follow a list page by page: the next page is fetched while the caller works on the one before."""
+"""Follow a list page by page: the next pages are fetched while the caller works on the one before.
 
+Where the next one is stands at the beginning of each, so it is asked for before the page is unpacked.
+"""
+
+import re
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -17,6 +21,9 @@ from kubectl_cgaudit.collect.transport import Api
 PAGE_SIZE = 500
 _OK, _EXPIRED = 200, 410
 _RENEWALS = 3
+_HEAD = 2000
+# Before the first object: what is further on may be anybody's text.
+_TOKEN = re.compile(rb'[^\[]*?"continue"\s*:\s*"([^"\\\[]+)"')
 
 
 class Resource(Struct, frozen=True):
@@ -81,8 +88,13 @@ def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
     announced: int | None = None
     seen: set[str] = set()
     while True:
-        path = first + (f"&continue={quote(token, safe='')}" if token else "")
-        page = api.fetch(path, partial(_understood, api, path, resource), spare=bool(resource.instead))
+        path = _after(first, token)
+        page = api.fetch(
+            path,
+            partial(_understood, api, path, resource),
+            spare=bool(resource.instead),
+            leads_to=partial(_leads_to, first),
+        )
         if isinstance(page, Answer):
             if page.status != _EXPIRED or not token or expired >= _RENEWALS:
                 raise api.refusal(path, page)
@@ -108,6 +120,17 @@ def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
             why = "the server repeats its continue token"
             raise RequestError(f"{api.host}: {resource.plural} cannot be listed, {why}; try again", why)
         seen.add(token)
+
+
+def _after(first: str, token: str) -> str:
+    """The path of the page that a token continues with."""
+    return first + (f"&continue={quote(token, safe='')}" if token else "")
+
+
+def _leads_to(first: str, answer: Answer) -> str | None:
+    """The path of the page after this one, by a glance at its beginning."""
+    token = _TOKEN.match(answer.head(_HEAD)) if answer.status == _OK else None
+    return _after(first, token[1].decode("ascii", "replace")) if token else None
 
 
 def _understood(api: Api, path: str, resource: Resource, answer: Answer) -> wire.Page | Answer:

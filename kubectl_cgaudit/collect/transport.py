@@ -6,6 +6,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
@@ -14,6 +15,7 @@ import msgspec
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.collect import wire
+from kubectl_cgaudit.collect.ahead import Ahead
 from kubectl_cgaudit.collect.credentials import configure, in_cluster, own_namespace
 from kubectl_cgaudit.collect.door import CONNECT_SECONDS, Answer, Door
 from kubectl_cgaudit.collect.failure import (
@@ -32,11 +34,16 @@ _RESOLVE_SECONDS = 3.0
 _ALL_ADDRESSES_SECONDS = 6.0
 _LARGEST = 1 << 30
 _AFTER_SILENCE = 2
+_IN_FLIGHT = 2
 _CORRECT = "correct its user entry"
 _LOG_IN = "log in again, or see what kubectl auth whoami says"
 
 
 _Understood = TypeVar("_Understood")
+
+
+def _nowhere(_answer: Answer) -> None:
+    return None
 
 
 class Api:
@@ -49,6 +56,8 @@ class Api:
         self._patience = {False: Patience(), True: Patience()}
         self._door: Door | None = None
         self._lock = threading.Lock()
+        self._in_flight = threading.BoundedSemaphore(_IN_FLIGHT)
+        self._ahead: dict[str, Ahead[tuple[Door, Answer]]] = {}
         self._met = self._closed = False
         self._log_in()
 
@@ -76,11 +85,19 @@ class Api:
         self._closed = True
         self._pool.clear()
 
-    def fetch(self, path: str, understand: Callable[[Answer], _Understood], *, spare: bool = False) -> _Understood:
+    def fetch(
+        self,
+        path: str,
+        understand: Callable[[Answer], _Understood],
+        *,
+        spare: bool = False,
+        leads_to: Callable[[Answer], str | None] = _nowhere,
+    ) -> _Understood:
         """GET a path and understand the answer, again where what went wrong may pass; `spare` waits on its own budget.
 
-        `understand` raises RequestError for a body that is none. Raises RequestError when there is no usable answer,
-        ClusterError when the credentials are refused, also after they were renewed.
+        `leads_to` may guess from the answer, packed as it came, which path is fetched next: that is asked for while this
+        answer is worked on. `understand` raises RequestError for a body that is none. Raises RequestError when there is no
+        usable answer, ClusterError when the credentials are refused, also after they were renewed.
         """
         patience = self._patience[spare]
         attempt, renewed = 0, False
@@ -89,8 +106,8 @@ class Api:
             if self._closed:
                 raise ClusterError(f"{self.host} is asked no more")
             try:
-                door = self._asked()
-                answer = door.get(path, time.monotonic() + self._seconds)
+                ahead = self._ahead.pop(path, None)
+                door, answer = ahead.result() if ahead else self._ask(path)
                 if answer.status == 401 and self._met and not renewed:
                     # Tokens expire while a large cluster is read.
                     renewed = True
@@ -98,6 +115,10 @@ class Api:
                     continue
                 if answer.status == 401:
                     raise self.unauthorized()
+                following = leads_to(answer)
+                if following and following != path and following not in self._ahead:
+                    self._ahead[following] = Ahead(partial(self._ask, following))
+                answer = door.unpacked(answer)
                 if answer.status not in PASSING:
                     understood = understand(answer)
                     self._met = True
@@ -112,6 +133,12 @@ class Api:
                 # Silence has cost a whole timeout each time.
                 if not patience.waits(attempt, tries=_AFTER_SILENCE if failure.silent else TRIES):
                     raise
+
+    def _ask(self, path: str) -> tuple[Door, Answer]:
+        """The answer as it came, and what it came through: credentials may be renewed meanwhile."""
+        door = self._asked()
+        with self._in_flight:
+            return door, door.ask(path, time.monotonic() + self._seconds)
 
     def _renew(self, refused: Door) -> None:
         with self._lock:

@@ -47,7 +47,7 @@ class Canned(Api):
         self.namespace = "shop"
         self._answers = answers
 
-    def fetch(self, path: str, understand: Callable[[Answer], _Understood], *, spare: bool = False) -> _Understood:  # noqa: ARG002
+    def fetch(self, path: str, understand: Callable[[Answer], _Understood], **_: object) -> _Understood:
         """What is understood of the answer to a path, the first time."""
         return understand(self._answers(path))
 

@@ -1,0 +1,33 @@
+"""Work that is begun before its result is asked for, in a thread of its own."""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+from typing import Generic, NoReturn, TypeVar
+
+_Result = TypeVar("_Result")
+
+
+class Ahead(Generic[_Result]):
+    """What a call will give. One that nobody asks for goes on alone, and ends with the program."""
+
+    def __init__(self, call: Callable[[], _Result]) -> None:
+        self._came: SimpleQueue[Callable[[], _Result]] = SimpleQueue()
+        threading.Thread(target=self._work, args=(call,), daemon=True, name="ahead").start()
+
+    def _work(self, call: Callable[[], _Result]) -> None:
+        try:
+            result = call()
+        except BaseException as error:  # noqa: BLE001 - whatever it is, who asks has to see it
+            self._came.put(partial(_raise, error))
+        else:
+            self._came.put(lambda: result)
+
+    def result(self) -> _Result:
+        """Wait for it, once. Raises what the call raised."""
+        return self._came.get()()
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error
