@@ -128,7 +128,7 @@ def test_no_rule_is_left_out_that_would_hold(
 ) -> None:
     nodes, placed = objects
     read = cluster(*nodes, *placed)
-    context = Context(read, parse_thresholds(()), words=False)
+    context = Context(read, parse_thresholds(()))
     for comparison in compared(read, states, target):
         for index, each in enumerate(comparison.placed):
             pairs = [

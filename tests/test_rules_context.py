@@ -1,5 +1,6 @@
 """What all rules over pods have in common."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -8,24 +9,28 @@ from kubectl_cgaudit.judge.rules.context import pod_hits
 from tests.support import ONE, cluster, compared, node
 
 
+def told(when: str) -> tuple[str, str]:
+    return f"seen {when}", f"do {when}"
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_of_equally_bad_cases_the_last_by_name_is_told(order: int) -> None:
     (comparison,) = compared(cluster(node(), ONE), "- {cgroup: v2}", "runtime")
     cases = sorted(comparison.pod(0), key=lambda each: each.case.when)
     assert [each.case.when for each in cases] == ["linear runtime", "quadratic runtime"]
-    looks = [(each, (0.5 - 1e-12 * place, each.case.when, "")) for place, each in enumerate(cases)]
+    looks = [(each, (0.5 - 1e-12 * place, partial(told, each.case.when))) for place, each in enumerate(cases)]
     (hit,) = pod_hits(comparison.placed[0][0], None, looks[::order])
-    assert (hit.seen, hit.badness, hit.when) == ("quadratic runtime", 0.5, "")
+    assert (hit.words(), hit.badness, hit.when) == (("seen quadratic runtime", "do quadratic runtime"), 0.5, "")
 
 
 def test_the_worst_case_is_told_and_of_equally_bad_ones_the_last_by_name() -> None:
     found = cluster(ONE, node()).pods[0]
     looks = [
-        (SimpleNamespace(case=SimpleNamespace(when=when)), bad and (bad, f"seen {when}", f"do {when}"))
+        (SimpleNamespace(case=SimpleNamespace(when=when)), bad and (bad, partial(told, when)))
         for when, bad in (("a", 2.0), ("b", 2.0), ("c", 1.0), ("d", None))
     ]
     (hit,) = pod_hits(found, None, iter(looks))
-    assert (hit.place, hit.badness, hit.seen, hit.remedy) == (None, 2.0, "seen b", "do b")
+    assert (hit.place, hit.badness, hit.words()) == (None, 2.0, ("seen b", "do b"))
     assert hit.when
     (alone,) = pod_hits(found, found.containers[0], iter(looks[:2]))
     assert (alone.place, alone.when) == (0, "")

@@ -99,7 +99,7 @@ def test_204_finds_the_shift_that_comes_nearest(
     old: Formula = "quadratic" if formula == "linear" else "linear"
     wanted = part(mine, theirs, old)
     ratio = 1 / wanted - 1
-    assert Balance(mine, (theirs,), (ratio,), formula, 0.05).shifted() == (found[0], [found[1]])
+    assert Balance(mine, (theirs,), (ratio,), formula, 0.05).shifted() == (found[0], (found[1],))
     whole = mine + theirs
     missed = [abs(part(each, whole - each, formula) / wanted - 1) for each in range(mine, whole)]
     assert abs(part(*found, formula) / wanted - 1) == pytest.approx(min(missed))

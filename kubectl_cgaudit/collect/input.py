@@ -47,7 +47,8 @@ def opened(path: str) -> BinaryIO | None:
             return None
         with Path(path).open("rb") as file:
             packed = file.read(len(_GZIP)) == _GZIP
-        return cast("BinaryIO", gzip.open(path)) if packed else Path(path).open("rb")
+        # Whoever reads takes whole blocks: a buffer would only copy them.
+        return cast("BinaryIO", gzip.open(path) if packed else Path(path).open("rb", buffering=0))
     except OSError:
         return None
 

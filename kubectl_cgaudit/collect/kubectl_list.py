@@ -15,7 +15,7 @@ _CLOSED = b"\n        }"
 # Its last characters stand in no indentation, so it is found in a fifth of the time that the lines alone would take.
 _BETWEEN = _CLOSED + b",\n        " + _OPENED
 _AFTER = _CLOSED + b"\n    ]"
-_BLOCK = 1 << 16
+_BLOCK = 1 << 18
 _LARGEST = 16 << 20
 """Bytes of an object: an API server takes a tenth of it."""
 

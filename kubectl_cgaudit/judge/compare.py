@@ -98,11 +98,18 @@ def _compare_node(
     handlers = sorted({handler for _, handler in placed})
     outlines = shapes.outlines(placed, state.leftovers)
     cases = []
+    trees: dict[int, NodeTree] = {}
+
+    def tree(setup: Setup) -> NodeTree:
+        # Many ways lead to one setup.
+        known = trees.get(id(setup))
+        if known is None:
+            known = trees[id(setup)] = predict(node, placed, setup, shapes, outlines)
+        return known
+
     for when, found in setups(state, handlers):
         now = same(found)
-        before = predict(node, placed, now, shapes, outlines)
         for further, will in ways(scenario, node, now, version_known=state.cgroup is not None):
             then = same(will)
-            tree = before if then is now else predict(node, placed, then, shapes, outlines)
-            cases.append(Case(", ".join([when, *further] if when else further), now, then, before, tree))
+            cases.append(Case(", ".join([when, *further] if when else further), now, then, tree(now), tree(then)))
     return Comparison(node, state, tuple(handlers), tuple(cases))

@@ -83,4 +83,5 @@ class FoundInPods:
         more = f" {others} more of this workload {are} found by this rule." if others else ""
         namespace, owner = key
         subject = Subject("workload", owner.name, namespace, owner.kind)
-        return rule.rule.finding(rule.severity(hit.badness), subject, hit.when, hit.seen + more, hit.remedy)
+        seen, remedy = hit.words()
+        return rule.rule.finding(rule.severity(hit.badness), subject, hit.when, seen + more, remedy)

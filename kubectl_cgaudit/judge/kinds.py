@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.state import CgroupVersion, Setup
@@ -83,7 +82,7 @@ class Kinds:
     """Looks at each kind of pod once."""
 
     def __init__(self, context: Context, rules: Sequence[PodRule]) -> None:
-        self._context = replace(context, words=False)
+        self._context = context
         self._rules = [(place, rule) for place, rule in enumerate(rules) if rule.by_share is None]
         self.all: list[Kind] = []
         self._known: dict[object, Kind] = {}

@@ -21,8 +21,10 @@ class Context(Struct, frozen=True):
 
     cluster: Cluster
     thresholds: Thresholds
-    words: bool = True
-    """Whether a look needs its words; where only the worst of many places is wanted, making them all is most of the work."""
+
+
+Words = Callable[[], tuple[str, str]]
+"""What was seen and what to do. Made when they are asked for: of many places only the worst is told."""
 
 
 class Hit(Struct, frozen=True):
@@ -33,12 +35,11 @@ class Hit(Struct, frozen=True):
     when: str
     """The case, or empty if the rule holds in every case."""
     badness: float
-    seen: str
-    remedy: str
+    words: Words
 
 
-Look = tuple[float, str, str] | None
-"""How bad it is, what was seen and what to do; None where the rule does not hold."""
+Look = tuple[float, Words] | None
+"""How bad it is, and what to say of it; None where the rule does not hold."""
 
 
 def pod_hits(pod: Pod, container: Container | None, looks: Iterable[tuple[PodCase, Look]]) -> Iterator[Hit]:
@@ -46,11 +47,11 @@ def pod_hits(pod: Pod, container: Container | None, looks: Iterable[tuple[PodCas
     looked = list(looks)
     found = [(case.case.when, look) for case, look in looked if look is not None]
     if found:
-        _, (badness, seen, remedy) = max(found, key=lambda entry: (shown(entry[1][0]), entry[0]))
+        _, (badness, words) = max(found, key=lambda entry: (shown(entry[1][0]), entry[0]))
         when = condition([when for when, _ in found], [case.case.when for case, _ in looked])
         # What differs in the last digits only is equally bad: then the name decides.
         place = next((place for place, each in enumerate(pod.containers) if each is container), None)
-        yield Hit(place, when, shown(badness), seen, remedy)
+        yield Hit(place, when, shown(badness), words)
 
 
 Pairs = Sequence[tuple[Fixed, Fixed]]

@@ -14,7 +14,7 @@ from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules.catalogue import MOVES_INSIDE
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRule, graded, pod_hits
-from kubectl_cgaudit.judge.rules.rebalance import Balance
+from kubectl_cgaudit.judge.rules.rebalance import Balance, restored
 from kubectl_cgaudit.predict.shape import kubelet_value
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.text import percent
@@ -67,17 +67,20 @@ def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> Look
     # With several losers the one with the largest part of the pod is the app.
     loser = max(losers, key=lambda part: (part.was, part.container.name))
     badness = -(loser.change or 0.0)
-    if not context.words:
-        return badness, "", ""
-    gainers = [part for part in parts if (part.change or 0.0) > 0]
-    gains = " and ".join(
-        f"{gainer.container.name} ({percent(gainer.was)} -> {percent(gainer.will)})" for gainer in gainers
-    )
-    seen = (
-        f"Pod {pod.namespace}/{pod.name} on {node}: {loser.container.name} has {percent(loser.was)} of its pod's CPU now and "
-        f"{percent(loser.will)} after ({percent(-badness)}); what it loses goes to {gains}. Weights: {_weights(case)}."
-    )
-    return badness, seen, _remedy(case, placed, loser, gainers, context.thresholds.pod_move)
+
+    def words() -> tuple[str, str]:
+        gainers = [part for part in parts if (part.change or 0.0) > 0]
+        gains = " and ".join(
+            f"{gainer.container.name} ({percent(gainer.was)} -> {percent(gainer.will)})" for gainer in gainers
+        )
+        seen = (
+            f"Pod {pod.namespace}/{pod.name} on {node}: {loser.container.name} has {percent(loser.was)} of its pod's CPU now "
+            f"and {percent(loser.will)} after ({percent(-badness)}); what it loses goes to {gains}. "
+            f"Weights: {_weights(case)}."
+        )
+        return seen, _remedy(case, placed, loser, gainers, context.thresholds.pod_move)
+
+    return badness, words
 
 
 def _weights(case: PodCase) -> str:
@@ -99,7 +102,7 @@ def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part
         formula="linear" if formula == "linear" else "quadratic",
         most_lost=most_lost,
     )
-    shifted, raised = balance.shifted(), balance.raised()
+    shifted, raised = restored(balance)
     loser, names = losing.container, [part.container.name for part in gainers]
     order = " : ".join([loser.name, *names])
     was = " : ".join(str(part.before.value) for part in (losing, *gainers))

@@ -45,21 +45,26 @@ def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase
     now, then = case.case.now, case.case.then
     if not cannot_start(pod, container, then, used):
         return None
-    limit = container_limit(container, pod, then.kubelet_version) or 0
-    own, of_pod = container_quota(container, pod, then, then.runtime(used)), pod_quota(pod, then)
-    kubelet = then.kubelet_version or "of unknown version"
-    already = " It is so now, too: it fails when it is next created." if cannot_start(pod, container, now, used) else ""
-    seen = (
-        f"Container {container.name} of {pod.namespace}/{pod.name} on {node}: its limit of {limit}m is written as {own} us, "
-        f"more than the {of_pod} us of its pod (cgroup v1, {then.runtime(used)}, kubelet {kubelet}).{already}"
-    )
-    rounded = -(-limit // _MILLI_A_STEP) * _MILLI_A_STEP
-    remedy = (
-        f"Set the limit to {rounded}m, a multiple of 10m, before the runtime is upgraded; or move the node to cgroup v2 "
-        "first; or to a kubelet that rounds the pod's quota too (1.33.8 and later in 1.33; 1.35, which starts on cgroup v1 with "
-        "failCgroupV1: false only)."
-    )
-    return float(not already), seen, remedy
+    already = cannot_start(pod, container, now, used)
+
+    def words() -> tuple[str, str]:
+        limit = container_limit(container, pod, then.kubelet_version) or 0
+        own, of_pod = container_quota(container, pod, then, then.runtime(used)), pod_quota(pod, then)
+        kubelet = then.kubelet_version or "of unknown version"
+        seen = (
+            f"Container {container.name} of {pod.namespace}/{pod.name} on {node}: its limit of {limit}m is written as {own} "
+            f"us, more than the {of_pod} us of its pod (cgroup v1, {then.runtime(used)}, kubelet {kubelet})."
+            f"{' It is so now, too: it fails when it is next created.' if already else ''}"
+        )
+        rounded = -(-limit // _MILLI_A_STEP) * _MILLI_A_STEP
+        remedy = (
+            f"Set the limit to {rounded}m, a multiple of 10m, before the runtime is upgraded; or move the node to cgroup v2 "
+            "first; or to a kubelet that rounds the pod's quota too (1.33.8 and later in 1.33; 1.35, which starts on cgroup "
+            "v1 with failCgroupV1: false only)."
+        )
+        return seen, remedy
+
+    return float(not already), words
 
 
 def _changed_limits(
@@ -91,14 +96,14 @@ def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look:
         return None
     before = _in_force(pod, container, now, used)
     already = before == quota
-    acts = f"{quota * 1000 // then.period_us}m"
-    was = "no quota" if before is None else f"{before} us"
-    change = f"as it does now ({quota} us)" if already else f"({was} now, {quota} us after)"
-    what = f"Container {container.name} of {pod.namespace}/{pod.name}"
-    seen = f"{what}: a limit of {limit}m acts as {acts} after the move {change}."
     size = (quota * 1000 / then.period_us - limit) / limit
-    return (
-        (0.0 if already else 1000.0) + size,
-        seen,
-        f"Write the limit as it acts, {acts}, or as another multiple of 10m.",
-    )
+
+    def words() -> tuple[str, str]:
+        acts = f"{quota * 1000 // then.period_us}m"
+        was = "no quota" if before is None else f"{before} us"
+        change = f"as it does now ({quota} us)" if already else f"({was} now, {quota} us after)"
+        what = f"Container {container.name} of {pod.namespace}/{pod.name}"
+        seen = f"{what}: a limit of {limit}m acts as {acts} after the move {change}."
+        return seen, f"Write the limit as it acts, {acts}, or as another multiple of 10m."
+
+    return (0.0 if already else 1000.0) + size, words

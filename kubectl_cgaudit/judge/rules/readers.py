@@ -64,14 +64,12 @@ def _look(node: Node, pod: Pod, container: Container, index: int, case: PodCase)
     changes = (before.version, before.value) != (after.version, after.value)
     if changes and _CADVISOR.search(jvm.split(container.image)[0]):
         seen = f"{name} runs cAdvisor: its container_spec_cpu_shares inverts the linear formula (1024 shares show as 2597)."
-        return 1.0, seen, "Do not alert on container_spec_cpu_shares across the move (cadvisor#3737); use CPU requests."
+        remedy = "Do not alert on container_spec_cpu_shares across the move (cadvisor#3737); use CPU requests."
+        return 1.0, lambda: (seen, remedy)
     if changes and container.sees_cgroups:
         seen = f"{name} mounts the host's cgroup tree: it may read cpu.shares or cpu.weight, which change."
-        return (
-            0.5,
-            seen,
-            "Check that its version knows cgroup v2 and both formulas (Datadog's agent does from #43760 on).",
-        )
+        remedy = "Check that its version knows cgroup v2 and both formulas (Datadog's agent does from #43760 on)."
+        return 0.5, lambda: (seen, remedy)
     return None
 
 
@@ -79,7 +77,8 @@ def _blind(runs: str, before: Cgroup, after: Cgroup) -> Look:
     if (before.version, after.version) != ("v1", "v2"):
         return None
     seen = f"{runs}, which knows no cgroup v2: it then sees every CPU and all memory of the host."
-    return 2.0, seen, f"Move to JDK 8u372, {jvm.FIXED_IN}, or set -XX:ActiveProcessorCount and -Xmx."
+    remedy = f"Move to JDK 8u372, {jvm.FIXED_IN}, or set -XX:ActiveProcessorCount and -Xmx."
+    return 2.0, lambda: (seen, remedy)
 
 
 def _misreads(runs: str, node: Node, before: Cgroup, after: Cgroup) -> Look:
@@ -93,8 +92,9 @@ def _misreads(runs: str, node: Node, before: Cgroup, after: Cgroup) -> Look:
     seen = f"{runs}: after the move it {_reads(after, host)}; now it {_reads(before, host)}."
     if jvm.cpus(after.version, after.value) and will == min(host, jvm.asked(after.shares or 0)):
         remedy = "The new count is what it asks for: expect thread pools of that size, or set -XX:ActiveProcessorCount."
-        return 1.0, seen, remedy
-    return 2.0, seen, f"Move to JDK {jvm.FIXED_IN}, or set -XX:ActiveProcessorCount."
+        return 1.0, lambda: (seen, remedy)
+    remedy = f"Move to JDK {jvm.FIXED_IN}, or set -XX:ActiveProcessorCount."
+    return 2.0, lambda: (seen, remedy)
 
 
 def _counts(cgroup: Cgroup, host: int) -> int:

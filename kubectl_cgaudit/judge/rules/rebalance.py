@@ -1,14 +1,13 @@
 """Requests that give a container back the part of its pod's CPU that others gained. Requests in thousandths of a CPU."""
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
 
 from kubectl_cgaudit.cgroups.weights import MAX_WEIGHT, Formula, milli_to_shares, shares_with_weight, weight_of
 
-Requests = tuple[int, Sequence[int]]
+Requests = tuple[int, tuple[int, ...]]
 """That of the loser, and those of the gainers."""
 
 
@@ -70,7 +69,7 @@ class Balance(Struct, frozen=True):
             given = max(1, min(self.gainers[place], theirs[place] + left))
             left -= given - theirs[place]
             theirs[place] = given
-        return mine, theirs
+        return mine, tuple(theirs)
 
     def raised(self) -> int:
         """The request of the loser alone that is enough beside those of the gainers: the nearest weight, or the next one."""
@@ -79,6 +78,12 @@ class Balance(Struct, frozen=True):
         if self.enough((nearest, self.gainers)):
             return nearest
         return max(self.loser, request_for(math.ceil(wanted), self.formula))
+
+
+@lru_cache(maxsize=4096)
+def restored(balance: Balance) -> tuple[Requests, int]:
+    """What `shifted` and `raised` say, searched for once: many pods have the same sidecar beside the same app."""
+    return balance.shifted(), balance.raised()
 
 
 @lru_cache(maxsize=4096)

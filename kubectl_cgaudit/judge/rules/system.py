@@ -35,12 +35,16 @@ def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> 
     change = relative(before, after)
     if before is None or after is None or change is None or change > -context.thresholds.system_loss:
         return None
-    seen = (
-        f"Pod {pod.namespace}/{pod.name} on {comparison.node.name}: {number(before)} times the CPU of system.slice now, "
-        f"{number(after)} times after ({percent(change)}); {percent(case.before.cgroup.share or 0)} of the node's CPU now, "
-        f"{percent(case.after.cgroup.share or 0)} after, when everything wants CPU."
-    )
-    return -change, seen, _loss_remedy(context, comparison, case.case, change)
+
+    def words() -> tuple[str, str]:
+        seen = (
+            f"Pod {pod.namespace}/{pod.name} on {comparison.node.name}: {number(before)} times the CPU of system.slice now, "
+            f"{number(after)} times after ({percent(change)}); {percent(case.before.cgroup.share or 0)} of the node's CPU "
+            f"now, {percent(case.after.cgroup.share or 0)} after, when everything wants CPU."
+        )
+        return seen, _loss_remedy(context, comparison, case.case, change)
+
+    return -change, words
 
 
 def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: float) -> str:

@@ -42,22 +42,24 @@ def _each_cgroup(rule: Rule, judge: Judge, may: May, *, pods: bool) -> PodRule:
     return PodRule(rule, hits, _ALWAYS_LOW, any_may)
 
 
-def _crossing(context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
+def _crossing(_context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
     was, will = before.nominal_ratio, after.nominal_ratio
     if was is None or will is None or container is None or (was >= 1) == (will >= 1):
         return None
-    if not context.words:
-        return abs(will - was), "", ""
-    seen = (
-        f"Container {container.name} of {pod.namespace}/{pod.name}: {_file(before)} now, {_file(after)} after: "
-        f"{_times(was, will)} times the default for {_asked(pod, container, after)}. The "
-        "pod's share against other pods does not follow it."
-    )
-    remedy = (
-        f"Nothing for the CPU share. Check what reads the number: JVMs before {FIXED_IN} count CPUs from it "
-        "(weight 100 reads as no shares set; set -XX:ActiveProcessorCount), and dashboards on container_spec_cpu_shares."
-    )
-    return abs(will - was), seen, remedy
+
+    def words() -> tuple[str, str]:
+        seen = (
+            f"Container {container.name} of {pod.namespace}/{pod.name}: {_file(before)} now, {_file(after)} after: "
+            f"{_times(was, will)} times the default for {_asked(pod, container, after)}. The "
+            "pod's share against other pods does not follow it."
+        )
+        remedy = (
+            f"Nothing for the CPU share. Check what reads the number: JVMs before {FIXED_IN} count CPUs from it (weight 100 "
+            "reads as no shares set; set -XX:ActiveProcessorCount), and dashboards on container_spec_cpu_shares."
+        )
+        return seen, remedy
+
+    return abs(will - was), words
 
 
 def _times(was: float, will: float) -> str:
@@ -77,7 +79,7 @@ def _file(cgroup: Cgroup) -> str:
     return f"cpu.shares {cgroup.shares}" if cgroup.version == "v1" else f"cpu.weight {cgroup.weight}"
 
 
-def _collision(context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
+def _collision(_context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
     # A lone container has no siblings: its weight decides nothing, the pod's does.
     siblings = [each for each in pod.containers if each.presence != "gone" and each.role in COMPETING]
     alone = container is not None and (len(siblings) < 2 or container not in siblings)
@@ -85,22 +87,23 @@ def _collision(context: Context, pod: Pod, container: Container | None, before: 
     if after.weight != 1 or after.shares is None or milli == 0 or alone or pod.qos == "BestEffort":
         return None
     badness = (0.0 if before.weight == 1 else 1.0) + after.shares / MIN_SHARES / 100
-    if not context.words:
-        return badness, "", ""
-    what = (
-        f"Container {container.name} of {pod.namespace}/{pod.name}" if container else f"Pod {pod.namespace}/{pod.name}"
-    )
-    already = " It is so now, too." if before.weight == 1 else ""
-    seen = (
-        f"{what} asks for {milli}m ({after.shares} shares) and gets weight 1, the least there is: no more than a sibling "
-        f"that asks for 1m, or for nothing.{already}"
-    )
-    remedy = f"Raise the request to {_SMALLEST_REQUEST_ABOVE_ONE}m, the least that gets weight 2, or more."
-    if container:
-        if container.limit_milli and container.limit_milli < _SMALLEST_REQUEST_ABOVE_ONE:
-            remedy += f" Its limit of {container.limit_milli}m must go up with it."
-        remedy += " A runtime with the quadratic formula tells them apart inside the pod."
-    return badness, seen, remedy
+
+    def words() -> tuple[str, str]:
+        whose = f"{pod.namespace}/{pod.name}"
+        what = f"Container {container.name} of {whose}" if container else f"Pod {whose}"
+        already = " It is so now, too." if before.weight == 1 else ""
+        seen = (
+            f"{what} asks for {milli}m ({after.shares} shares) and gets weight 1, the least there is: no more than a sibling "
+            f"that asks for 1m, or for nothing.{already}"
+        )
+        remedy = f"Raise the request to {_SMALLEST_REQUEST_ABOVE_ONE}m, the least that gets weight 2, or more."
+        if container:
+            if container.limit_milli and container.limit_milli < _SMALLEST_REQUEST_ABOVE_ONE:
+                remedy += f" Its limit of {container.limit_milli}m must go up with it."
+            remedy += " A runtime with the quadratic formula tells them apart inside the pod."
+        return seen, remedy
+
+    return badness, words
 
 
 def _indivisible(context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
@@ -109,18 +112,20 @@ def _indivisible(context: Context, pod: Pod, container: Container | None, before
     if container is None or not container.request_milli or weight is None or weight >= least:
         return None
     badness = (0.0 if before.weight == weight else 1.0) + 1 / weight
-    if not context.words:
-        return badness, "", ""
-    already = " It is so now, too." if before.weight == weight else ""
-    seen = (
-        f"Container {container.name} of {pod.namespace}/{pod.name} ({container.request_milli}m) has weight {weight} after "
-        f"the move, under {number(least)}.{already}"
-    )
-    linear_made = after.shares is not None and quadratic(after.shares) > weight
-    remedy = "Only if it creates child cgroups: raise its request" + (
-        ", or use a runtime with the quadratic formula." if linear_made else "."
-    )
-    return badness, seen, remedy
+
+    def words() -> tuple[str, str]:
+        already = " It is so now, too." if before.weight == weight else ""
+        seen = (
+            f"Container {container.name} of {pod.namespace}/{pod.name} ({container.request_milli}m) has weight {weight} "
+            f"after the move, under {number(least)}.{already}"
+        )
+        linear_made = after.shares is not None and quadratic(after.shares) > weight
+        remedy = "Only if it creates child cgroups: raise its request" + (
+            ", or use a runtime with the quadratic formula." if linear_made else "."
+        )
+        return seen, remedy
+
+    return badness, words
 
 
 def _may_cross(_context: Context, before: Fixed, after: Fixed) -> bool:
