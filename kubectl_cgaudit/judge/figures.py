@@ -31,10 +31,6 @@ class Named(Struct, frozen=True, gc=False):
     limit_milli: int | None
 
 
-Pull = tuple[int, int | None, tuple[float | None, ...]]
-"""QoS class by its place, what a pod competes with (None: it wants no CPU), and the parts of its containers."""
-
-
 class Form(Struct, frozen=True, gc=False):
     """What is the same in all pods that are alike."""
 
@@ -43,8 +39,6 @@ class Form(Struct, frozen=True, gc=False):
     """What each case assumes: of the pod, then of each container."""
     fixed: tuple[tuple[Fixed, ...], ...]
     """Likewise: before and after in each case."""
-    pulls: tuple[Pull, ...] = ()
-    """Before and after in each case: with the node's sums, what decides the shares. None of an audit that was saved."""
 
 
 class Figures:
@@ -124,6 +118,10 @@ def of_audit(pod: PodAudit) -> Figures:
     )
     values = [value for row in moments for each in row for value in (each.share, each.against_system)]
     return Figures(pod.name, pod.node, pod.qos, pod.handler, pod.confidence, pod.effects, form, values)
+
+
+Pull = tuple[int, int | None, tuple[float | None, ...]]
+"""QoS class by its place, what a pod competes with (None: it wants no CPU), and the parts of its containers."""
 
 
 def shares(moments: Sequence[tuple[PodTrees, float]], pulls: Sequence[Pull]) -> list[float | None]:

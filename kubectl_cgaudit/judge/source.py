@@ -9,7 +9,7 @@ from kubectl_cgaudit.detect.state import CgroupVersion, Setup
 from kubectl_cgaudit.judge.audit import Confidence, Effect, PodAudit
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
-from kubectl_cgaudit.judge.figures import Figures, Fixed, Form, Named, fixed, of_audit, shares
+from kubectl_cgaudit.judge.figures import Figures, Fixed, Form, Named, Pull, fixed, of_audit, shares
 from kubectl_cgaudit.judge.pods import audited, by_share, effects
 from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.thresholds import Thresholds
@@ -34,7 +34,7 @@ class Source:
         self._of_nodes: dict[int, tuple[tuple[PodTrees, float], ...]] = {}
         self._names: dict[int, tuple[Named, ...]] = {}
         self._same: dict[tuple[Named, ...], tuple[Named, ...]] = {}
-        self._forms: dict[tuple[int, int], Form] = {}
+        self._forms: dict[tuple[int, int], tuple[Form, tuple[Pull, ...]]] = {}
         self._held: dict[tuple[int, CgroupVersion, int], tuple[Fixed, ...]] = {}
 
     def confidence(self, node: int, used: str) -> Confidence:
@@ -64,13 +64,10 @@ class Source:
         """The pod in rows of numbers: what `audited` says, for a fraction of the work."""
         comparison = self.comparisons[node]
         pod, used = comparison.placed[index]
-        form = self._form(comparison, index, pod, kind)
-        values = shares(self._moments(node), form.pulls)
+        form, pulls = self._form(comparison, index, pod, kind)
+        values = shares(self._moments(node), pulls)
         of_share = tuple(
-            [
-                by_share(relative(values[at + 1], values[at + 3]), self._thresholds)
-                for at in range(0, 2 * len(form.pulls), 4)
-            ]
+            [by_share(relative(values[at + 1], values[at + 3]), self._thresholds) for at in range(0, 2 * len(pulls), 4)]
         )
         return Figures(
             pod.name,
@@ -96,7 +93,8 @@ class Source:
             self._of_nodes[node] = known
         return known
 
-    def _form(self, comparison: Comparison, index: int, pod: Pod, kind: int) -> Form:
+    def _form(self, comparison: Comparison, index: int, pod: Pod, kind: int) -> tuple[Form, tuple[Pull, ...]]:
+        """What equal pods have in common: what is said of them, and what they pull with before and after in each case."""
         names = self._names.get(id(pod.containers))
         if names is None:
             present = [each for each in pod.containers if each.presence != "gone"]
@@ -110,12 +108,13 @@ class Source:
             outline = comparison.outlines[index]
             trees = [tree for case in comparison.cases for tree in (case.before, case.after)]
             shapes = [tree.pods.shapes[outline] for tree in trees]
-            known = self._forms[key] = Form(
+            form = Form(
                 names,
                 (comparison.whens,) * (1 + len(names)),
                 tuple(zip(*map(self._fixed, shapes, [tree.setup for tree in trees]), strict=True)),
-                tuple([(shape.qos, shape.value if shape.wants_cpu else None, shape.part) for shape in shapes]),
             )
+            pulls = tuple([(shape.qos, shape.value if shape.wants_cpu else None, shape.part) for shape in shapes])
+            known = self._forms[key] = form, pulls
         return known
 
     def _fixed(self, shape: PodShape, setup: Setup) -> tuple[Fixed, ...]:
