@@ -136,7 +136,7 @@ def test_a_piece_a_workload() -> None:
     assert pieces.each
     part = pieces.each(RECORDED.workloads[0], True)
     (first, *_) = RECORDED.workloads[0].pods
-    row, more = part.pods([of_audit(first)], True).split("\r\n", 1)
+    row, more = part.pod(of_audit(first), True).split("\r\n", 1)
     assert row.startswith(f"shop,Deployment,checkout,loses;moves;nominal,assumed,{first.name},{first.node},")
     assert row.count(",") == len(csv.COLUMNS) - 1
     assert more.count("\r\n") == len(first.containers) - 1

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import Audit, PodAudit
-from kubectl_cgaudit.report import csv, data, ndjson, pieces
+from kubectl_cgaudit.report import csv, data, ndjson
 from kubectl_cgaudit.report.pieces import chunks
 from tests.hostile import HOSTILE, hand_made
 from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
@@ -159,17 +159,6 @@ def test_pods_are_read_once_for_all_formats() -> None:
     assert [*chunks(made, lazy, lambda place, text: written[place].append(text) or "")]
     assert "".join(written[0]).count("\n") == sum(len(each.containers) for each in workload.pods)
     assert pods.passes == 1
-
-
-@pytest.mark.parametrize("render", [ndjson.render, csv.render, data.render_json, data.render_yaml])
-def test_how_many_pods_come_at_once_is_not_to_be_seen(
-    render: Callable[[Audit], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert max(len(each.pods) for each in RECORDED.workloads) == 3
-    whole = render(RECORDED)
-    for amount in (1, 2, 3):
-        monkeypatch.setattr(pieces, "_AT_ONCE", amount)
-        assert render(RECORDED) == whole
 
 
 @pytest.mark.parametrize("audit", [RECORDED, BLIND], ids=["known", "open"])

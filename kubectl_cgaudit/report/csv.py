@@ -65,9 +65,7 @@ def pieces(audit: Audit, screen: Screen = PLAIN) -> Pieces:  # noqa: ARG001 - th
         effects = ";".join(workload.effects)
         own = _cells((workload.namespace, workload.kind, workload.name, effects, workload.confidence), screen)
         return Part(
-            pods=lambda pods, _: "".join(
-                [_of_pod(pod, own, texts.of(pod.form), rows(pod, parts), screen) for pod in pods]
-            ),
+            pod=lambda pod, _: _of_pod(pod, own, texts.of(pod.form), rows(pod, parts), screen),
             after=f"{own}{_empty_after(_AFTER_WORKLOAD)}" if workload.unpredicted_pods else "",
         )
 

@@ -49,10 +49,8 @@ def _workload(
     """A workload between `begin` and `end`, each pod after `indent`; `write` makes of JSON what the format takes."""
     head, tail = with_blanks(replace(workload, pods=BLANK))
     return Part(
-        before=f"{begin}{write(head)}[{indent if workload.pods else ''}",
-        pods=lambda pods, first: (
-            ("" if first else f",{indent}") + write(f",{indent}".join([_filled(pod, text) for pod in pods]))
-        ),
+        before=f"{begin}{write(head)}[",
+        pod=lambda pod, first: f"{'' if first else ','}{indent}{write(_filled(pod, text))}",
         after=f"]{write(tail)}{end}",
     )
 

@@ -108,7 +108,7 @@ def pieces(audit: Audit) -> Pieces:
         begin = _record({**head, "pod": BLANK})[0].removesuffix('"pod":')
         alone = "".join(_record({**head, "unpredicted_pods": workload.unpredicted_pods}))
         return Part(
-            pods=lambda pods, _: "".join([_lines(pod, begin, records.of(pod.form), rows(pod, parts)) for pod in pods]),
+            pod=lambda pod, _: _lines(pod, begin, records.of(pod.form), rows(pod, parts)),
             after=f"{alone}\n" if workload.unpredicted_pods else "",
         )
 

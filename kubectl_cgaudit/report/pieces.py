@@ -3,8 +3,7 @@
 So no format needs all pods at once, and what several formats write of a pod is worked out once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -13,15 +12,13 @@ from kubectl_cgaudit.judge.figures import Figures
 from kubectl_cgaudit.judge.source import figures
 
 _LARGE = 1 << 16
-_AT_ONCE = 64
-"""Pods of which all reports say what they have to say before the next are made."""
 
 
 class Part(Struct, frozen=True):
     """What a report says of one workload."""
 
-    pods: Callable[[Sequence[Figures], bool], str]
-    """Of some of its pods, and whether they are the first."""
+    pod: Callable[[Figures, bool], str]
+    """Of each pod, and whether it is the first."""
     before: str = ""
     after: str = ""
 
@@ -76,11 +73,8 @@ def _workload(
 ) -> Iterator[str]:
     for place, part in parts:
         yield write(place, part.before)
-    made = figures(workload.pods)
-    first = True
-    while pods := list(islice(made, _AT_ONCE)):
+    for index, pod in enumerate(figures(workload.pods)):
         for place, part in parts:
-            yield write(place, part.pods(pods, first))
-        first = False
+            yield write(place, part.pod(pod, index == 0))
     for place, part in parts:
         yield write(place, part.after)
