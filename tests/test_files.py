@@ -120,6 +120,10 @@ SAVE = "save it with: kubectl get nodes,pods -A -o json"
             b'{"kind": "List"} garbage',
             "FILE is not valid JSON: JSON is malformed: trailing characters (byte 18); " + SAVE,
         ),
+        (
+            b'{"kind": "List"}]{"kind": "List"}',
+            "FILE is not valid JSON: JSON is malformed: trailing characters (byte 17); " + SAVE,
+        ),
         (b"[1, 2]", "FILE holds no Kubernetes object; " + SAVE),
         (b"a: [b", "FILE is neither JSON nor YAML at line 2; " + SAVE),
         (b"\x00\x01\x02", "FILE is neither JSON nor YAML; " + SAVE),

@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kubectl_cgaudit.collect import files, kubectl_list
+from kubectl_cgaudit.collect.input import opened
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.errors import CgauditError
 from tests.support import GOLDEN, container, node, pod
@@ -96,6 +98,17 @@ def test_no_such_file_is_held_as_a_whole(packed: bool, never_whole: None, tmp_pa
     expected = json.loads((GOLDEN / "pods.json").read_bytes())["items"]
     assert len(found.nodes) == 3
     assert sorted(each.name for each in found.pods) == sorted(each["metadata"]["name"] for each in expected)
+
+
+def test_what_cannot_be_read_twice_is_read_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(printed(*OBJECTS[:4]))
+    with path.open() as file:
+        assert opened(f"/dev/fd/{file.fileno()}") is None
+    os.mkfifo(tmp_path / "pipe")
+    assert [opened(str(each)) for each in ("-", tmp_path, tmp_path / "pipe", tmp_path / "none")] == [None] * 4
+    with closing(opened(str(path))) as found:
+        assert found.read(9) == b'{\n    "ap'
 
 
 def test_other_layouts_are_read_as_a_whole(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Read what `kubectl get nodes,pods -A -o json` (or yaml) printed: Lists or single objects, gzip or not."""
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -157,22 +158,25 @@ def _documents(data: bytes, source: str) -> Iterator[tuple[memoryview, _Object]]
         except (UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"{source} is not valid JSON: {error}; {_SAVE}") from None
         except msgspec.DecodeError as error:
-            end = _end_of_first(document, str(error))
-            if end is None:
+            first = _first_of(document, str(error))
+            if first is None:
                 raise InputError(f"{source} is not valid JSON: {error}; {_SAVE}") from None
+            end, whole = first
             document, rest = document[:end], document[end:]
-            whole = msgspec.json.decode(document, type=_Object)
         yield document, whole
 
 
-def _end_of_first(data: memoryview, error: str) -> int | None:
-    """Where a second object begins, if that is all the decoder complains about."""
+def _first_of(data: memoryview, error: str) -> tuple[int, _Object] | None:
+    """The first document and where it ends, if all the decoder complains about is that another object follows."""
     found = _TRAILING.search(error)
     if not found:
         return None
     # Releases of the decoder count the byte from 0 or from 1.
-    places = (int(found[1]) - 1, int(found[1]))
-    return next((place for place in places if bytes(data[place : place + 1]) == b"{"), None)
+    for place in (int(found[1]) - 1, int(found[1])):
+        if bytes(data[place : place + 1]) == b"{":
+            with contextlib.suppress(msgspec.DecodeError):
+                return place, msgspec.json.decode(data[:place], type=_Object)
+    return None
 
 
 def _decode_json(raw: Any, type_: type[Any]) -> Any:

@@ -40,7 +40,8 @@ def read_bytes(path: str, remedy: str) -> bytes:
 
 def opened(path: str) -> BinaryIO | None:
     """An input to be read bit by bit, unpacked; None for one that could not be read a second time, or not at all."""
-    if path == "-":
+    # Some systems open /dev/fd/3 where whoever has it stopped reading.
+    if path == "-" or path.startswith("/dev/"):
         return None
     try:
         if not Path(path).is_file():
