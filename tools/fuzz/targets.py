@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, TypeVar
 
 import yaml
+from msgspec.structs import replace
 
 from kubectl_cgaudit.collect import files, kubelet, live, quantity, selector, snapshot
 from kubectl_cgaudit.collect.assemble import Assembly
@@ -84,10 +85,12 @@ def file(random: Random) -> bool:
     """A damaged file for -f: JSON, YAML, or either in gzip."""
     items = seeds.nodes() + seeds.pods() + [{"kind": "ConfigMap", "metadata": {"name": "x"}}] + seeds.owned()
     document = {"kind": "List", "apiVersion": "v1", "items": random.sample(items, 5), "metadata": {}}
-    as_yaml = random.random() < 0.25
-    if as_yaml:
+    write = random.choice((_as_yaml, as_json, _as_kubectl, _as_kubectl))
+    if write is _as_yaml:
         document["items"] = document["items"][:2]
-    body, _ = _document(random, document, _as_yaml if as_yaml else as_json)
+    elif write is _as_kubectl:
+        document["items"] = [{"apiVersion": "v1", **each} for each in document["items"]]
+    body, _ = _document(random, document, write)
     packed = random.random() < 0.2
     if packed:
         body = gzip.compress(body, 1)
@@ -100,12 +103,18 @@ def file(random: Random) -> bool:
         if packed or any(opening * 900 in body for opening in _OPENINGS):
             return False
         raise
+    if not packed and _unnamed(files.of_bytes(body, "input")) != _unnamed(cluster):
+        raise WrongError("read object by object it is another cluster than read as a whole")
     sent = None if packed else _parsed(body)
     if isinstance(sent, dict) and isinstance(sent.get("items"), list):
         kind = str(sent.get("kind", "")).removesuffix("List")
         _count(cluster, [each for each in sent["items"] if (kind or _kind(each)) not in _SIDE_KINDS])
     _judge(random, cluster)
     return True
+
+
+def _unnamed(cluster: Cluster) -> Cluster:
+    return replace(cluster, reading=replace(cluster.reading, source=""))
 
 
 def metrics(random: Random) -> bool:
@@ -241,6 +250,15 @@ def _list(kind: str, items: list[Any]) -> dict[str, Any]:
 
 def _status(code: int) -> dict[str, Any]:
     return {"kind": "Status", "metadata": {"continue": ""}, "message": "no", "reason": "Expired", "code": code}
+
+
+def _as_kubectl(document: Any) -> bytes:
+    """As `kubectl get -o json` prints it."""
+    try:
+        return json.dumps(document, indent=4, sort_keys=True).encode() + b"\n"
+    except (RecursionError, TypeError):
+        # Too deep for the one who writes it, or damaged so that its keys have no order.
+        return as_json(document)
 
 
 def _as_yaml(document: Any) -> bytes:
