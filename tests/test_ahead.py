@@ -10,6 +10,7 @@ from kubectl_cgaudit.collect.ahead import Ahead
 from kubectl_cgaudit.collect.door import Answer
 from kubectl_cgaudit.collect.failure import RequestError, UnreachableError
 from kubectl_cgaudit.collect.pages import _leads_to
+from kubectl_cgaudit.errors import ClusterError
 from tests.vcr_support import Scripted, api
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -22,7 +23,7 @@ def body(answer: Answer) -> bytes:
     return answer.body
 
 
-def test_the_next_page_is_asked_for_before_this_one_is_understood(
+def test_the_next_page_is_asked_for_before_this_one_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     came = threading.Event()
@@ -34,9 +35,13 @@ def test_the_next_page_is_asked_for_before_this_one_is_understood(
                 came.set()
             return answer
 
+        def unpacked(self, answer: Answer) -> Answer:
+            assert came.wait(SECONDS)
+            return answer
+
     scripted = Watched(FIRST, SECOND)
     with api(tmp_path, monkeypatch, scripted) as asked:
-        assert asked.fetch("/1", lambda _answer: came.wait(SECONDS), leads_to=lambda _answer: "/2")
+        assert asked.fetch("/1", body, leads_to=lambda _answer: "/2") == b"first"
         assert asked.fetch("/2", body) == b"second"
     assert scripted.paths == ["/1", "/2"]
 
@@ -51,36 +56,42 @@ def test_what_goes_wrong_ahead_is_tried_again_as_anything_else(
     assert (scripted.paths, pauses) == (["/1", "/2", "/2", "/2"], [0.5, 1.0])
 
 
-def test_a_page_that_is_asked_for_again_does_not_ask_again_for_the_next(
+def test_what_a_damaged_page_led_to_is_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
 ) -> None:
-    def first_is_damaged(answer: Answer) -> bytes:
+    """A list that starts again has other tokens: each answer that nobody asks for again would be kept to the end."""
+    tokens = iter(["old", "new"])
+
+    def understand(answer: Answer) -> bytes:
         if answer is FIRST:
             raise RequestError("damaged", "damaged")
         return answer.body
 
-    started = threading.Event()
-
-    class Ordered(Scripted):
+    class ByPath(Scripted):
         def ask(self, path: str, ends: float) -> Answer:
-            answer = super().ask(path, ends)
-            started.set()
-            return answer
+            if path != "/1":
+                self.paths.append(path)
+                return Answer(200, path.encode())
+            return super().ask(path, ends)
 
-    scripted = Ordered(FIRST)
+    scripted = ByPath(FIRST, Answer(200, b"first again"))
     with api(tmp_path, monkeypatch, scripted) as asked:
+        assert asked.fetch("/1", understand, leads_to=lambda _answer: f"/{next(tokens)}") == b"first again"
+        assert [*asked._ahead] == ["/new"]
+        assert asked.fetch("/new", body) == b"/new"
+        assert [*asked._ahead] == []
+    assert (sorted(scripted.paths), pauses) == (["/1", "/1", "/new", "/old"], [0.5])
 
-        def leads_to(_answer: Answer) -> str:
-            if not scripted.says:
-                scripted.says = [SECOND, Answer(200, b"first again")]
-                started.clear()
-            else:
-                started.wait(SECONDS)
-            return "/2"
 
-        assert asked.fetch("/1", first_is_damaged, leads_to=leads_to) == b"first again"
-        assert asked.fetch("/2", body) == b"second"
-    assert (sorted(scripted.paths), pauses) == (["/1", "/1", "/2"], [0.5])
+def test_what_waits_its_turn_is_not_sent_after_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted = Scripted(FIRST)
+    with api(tmp_path, monkeypatch, scripted) as asked:
+        with asked._in_flight, asked._in_flight:
+            waiting = Ahead(lambda: asked.fetch("/late", body))
+            asked.__exit__(None, None, None)
+        with pytest.raises(ClusterError, match="is asked no more"):
+            waiting.result()
+    assert scripted.paths == []
 
 
 def test_a_wrong_guess_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import tracemalloc
 from types import SimpleNamespace
 from typing import Any
 
@@ -112,9 +113,11 @@ def test_a_packed_body_is_unpacked_up_to_the_same_limit(named: str, clock: list[
     whole = gzip.compress(b"x" * MIB)
     assert packed(whole).ask("/", 900.0) == Answer(200, whole, packed=True)
     assert packed(whole).get("/", 900.0) == Answer(200, b"x" * MIB)
+    assert packed(gzip.compress(b"a") + gzip.compress(b"b")).get("/", 900.0) == Answer(200, b"ab")
     assert packed(b"").get("/", 900.0) == Answer(200, b"")
     for data, why in (
         (gzip.compress(b"x" * (MIB + 1)), "larger than 1 MiB"),
+        (whole + b"more", "the answer is damaged gzip"),
         (whole[:-9], "the answer breaks off"),
         (b"no gzip", "the answer is damaged gzip"),
     ):
@@ -123,6 +126,31 @@ def test_a_packed_body_is_unpacked_up_to_the_same_limit(named: str, clock: list[
         ) as error:
             packed(data).get("/", 900.0)
         assert (error.value.why, error.value.silent) == (why, False)
+
+
+def test_what_unpacks_to_any_size_is_never_held(clock: list[float]) -> None:
+    response = Response(gzip.compress(b"\0" * (256 * MIB), 9), clock)
+    response.headers = {"Content-Encoding": "gzip"}
+    tracemalloc.start()
+    try:
+        with pytest.raises(RequestError, match="larger than 2 MiB"):
+            opened(Pool(response, clock), limit=2 * MIB).get("/", 900.0)
+        assert tracemalloc.get_traced_memory()[1] < 16 * MIB
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("encoding", ["br", "gzip, gzip", "de\x1bflate"])
+def test_an_encoding_nobody_asked_for_is_named(encoding: str, clock: list[float]) -> None:
+    response = Response(b"x", clock)
+    response.headers = {"Content-Encoding": encoding}
+    with pytest.raises(RequestError) as error:
+        opened(Pool(response, clock)).get("/", 900.0)
+    shown = encoding.replace("\x1b", "?")
+    assert error.value.why == f"the answer is packed as {shown}, and gzip was asked for"
+    response = Response(b"x", clock)
+    response.headers = {"Content-Encoding": "identity"}
+    assert opened(Pool(response, clock)).get("/", 900.0).body == b"x"
 
 
 def test_a_body_that_trickles_ends_with_the_time(clock: list[float]) -> None:

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import tempfile
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kubectl_cgaudit.collect import files, kubectl_list
-from kubectl_cgaudit.collect.input import opened
+from kubectl_cgaudit.collect.input import opened, read_bytes
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.errors import CgauditError
 from tests.support import GOLDEN, container, node, pod
@@ -111,6 +112,44 @@ def test_what_cannot_be_read_twice_is_read_as_a_whole(tmp_path: Path) -> None:
         assert found.read(9) == b'{\n    "ap'
 
 
+def test_a_pipe_is_read_once_whatever_comes_after_it(tmp_path: Path) -> None:
+    """What follows it has another layout, and that is seen late."""
+    late = tmp_path / "late.json"
+    late.write_text(printed(*PODS) + printed(EVENT))
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(printed(*OBJECTS[:4]),), daemon=True)
+    writer.start()
+    found = files.read((str(tmp_path / "pipe"), str(late)), lambda _namespace, _labels: True, "")
+    writer.join(10)
+    assert (len(found.nodes), len(found.pods), found.reading.duplicates) == (2, 4, 0)
+
+
+def test_an_odd_file_makes_no_other_one_be_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {
+        "a.json": printed(*OBJECTS[:2]),
+        "b.json": printed(*PODS) * 2,
+        "c.json": printed(OBJECTS[2]),
+        "d.json": "{}",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "d.json").write_text(printed(EVENT)[:-20])
+    whole: list[str] = []
+
+    def spy(path: str, remedy: str) -> bytes:
+        whole.append(Path(path).name)
+        return read_bytes(path, remedy)
+
+    monkeypatch.setattr(files, "read_bytes", spy)
+    names = [str(tmp_path / name) for name in texts]
+    found = files.read(tuple(names[:3]), lambda _namespace, _labels: True, "")
+    assert (len(found.nodes), len(found.pods), found.reading.duplicates, whole) == (2, 4, 3, ["b.json"])
+    whole.clear()
+    with pytest.raises(CgauditError, match=r"d\.json is not valid JSON"):
+        files.read(tuple(names), lambda _namespace, _labels: True, "")
+    assert whole == ["b.json", "d.json"]
+
+
 def test_other_layouts_are_read_as_a_whole(tmp_path: Path) -> None:
     shown = printed(*OBJECTS[:4])
     for text in (
@@ -121,6 +160,7 @@ def test_other_layouts_are_read_as_a_whole(tmp_path: Path) -> None:
         shown.replace(
             '"metadata": {\n        "resourceVersion"', '"items": [],\n    "metadata": {\n        "resourceVersion"'
         ),
+        shown.replace('"kind": "List"', '"it\\u0065ms": [],\n    "kind": "List"'),
         printed(),
     ):
         assert of_file(text.encode()) == of_whole(text.encode())

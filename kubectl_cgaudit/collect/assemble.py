@@ -51,9 +51,9 @@ class Assembly:
         return bool(self._nodes)
 
     @property
-    def has_bad(self) -> bool:
-        """Whether an object could not be decoded."""
-        return bool(self._bad)
+    def bad(self) -> int:
+        """How many objects could not be decoded."""
+        return len(self._bad)
 
     def expect(self, kind: str) -> None:
         """Say that a table was read, even if nothing is in it."""

@@ -1,5 +1,6 @@
 """One request to a server that several threads may ask at the same time."""
 
+import gzip
 import io
 import time
 import zlib
@@ -7,12 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from kubectl_cgaudit.collect.failure import CHECK, RequestError, UnreachableError, no_answer
+from kubectl_cgaudit.collect.failure import CHECK, RequestError, UnreachableError, no_answer, printable
 
 CONNECT_SECONDS = 4.0
 _PART = 1 << 20
 _TICK = 0.05
 _GZIP_NAMES = ("gzip", "x-gzip")
+_NOT_PACKED = ("", "identity")
 _GZIP = 31
 """What zlib calls it."""
 
@@ -76,8 +78,10 @@ class Door(Struct, frozen=True):
             try:
                 body = self._body(response, began + left)
                 headers = response.headers
-                packed = bool(body) and headers.get("Content-Encoding", "").strip().lower() in _GZIP_NAMES
-                return Answer(response.status, body, headers.get("Retry-After", ""), packed)
+                encoding = headers.get("Content-Encoding", "").strip().lower() if body else ""
+                if encoding not in (*_NOT_PACKED, *_GZIP_NAMES):
+                    raise self._unusable(f"the answer is packed as {printable(encoding, 40)}, and gzip was asked for")
+                return Answer(response.status, body, headers.get("Retry-After", ""), encoding in _GZIP_NAMES)
             finally:
                 response.close()
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
@@ -104,16 +108,18 @@ class Door(Struct, frozen=True):
         """An answer whose body is no gzip any more. Raises RequestError as `get` does."""
         if not answer.packed:
             return answer
-        unpacker = zlib.decompressobj(_GZIP)
+        body = io.BytesIO()
         try:
-            body = unpacker.decompress(answer.body, self.limit + 1)
-        except zlib.error:
+            with gzip.GzipFile(fileobj=io.BytesIO(answer.body)) as unpacking:
+                # Bit by bit: a small body may unpack to any size.
+                while part := unpacking.read1(_PART):
+                    if body.write(part) and body.tell() > self.limit:
+                        raise self._too_large()
+        except EOFError:
+            raise self._unusable("the answer breaks off") from None
+        except (gzip.BadGzipFile, zlib.error):
             raise self._unusable("the answer is damaged gzip") from None
-        if len(body) > self.limit:
-            raise self._too_large()
-        if not unpacker.eof:
-            raise self._unusable("the answer breaks off")
-        return Answer(answer.status, body, answer.retry_after)
+        return Answer(answer.status, body.getvalue(), answer.retry_after)
 
     def _too_large(self) -> RequestError:
         why = f"larger than {self.limit >> 20} MiB"

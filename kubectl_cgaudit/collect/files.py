@@ -13,7 +13,7 @@ import yaml
 from kubectl_cgaudit.collect import kubectl_list, snapshot, wire
 from kubectl_cgaudit.collect.api_groups import is_read, qualified
 from kubectl_cgaudit.collect.assemble import Assembly
-from kubectl_cgaudit.collect.input import DAMAGED, name_of, opened, read_bytes, size_of
+from kubectl_cgaudit.collect.input import DAMAGED, can_be_reread, name_of, opened, read_bytes, size_of
 from kubectl_cgaudit.collect.model import Cluster, Gap
 from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.collect.reduce import Selects
@@ -55,24 +55,30 @@ def read(
 
     Raises InputError when one cannot be read, or none holds a Node.
     """
-    # A pipe is read once.
-    piped = read_bytes("-", _SAVE) if "-" in paths else b""
-    for in_parts in (True, False):
+    odd: set[str] = set()
+    held: dict[str, bytes] = {}
+    while True:
         assembly = Assembly(selects, filter_text, measured=measured)
-        try:
-            for path in paths:
-                if in_parts and _add_in_parts(path, assembly, progress):
+        found: set[str] = set()
+        for path in paths:
+            try:
+                if path not in odd and _add_in_parts(path, assembly, progress):
                     continue
-                data = piped if path == "-" else read_bytes(path, _SAVE)
-                if snapshot.is_snapshot(data):
-                    snapshot.alone(paths, path)
-                    return snapshot.decode(data, path, selects, filter_text)
-                _add(data, path, assembly, progress)
-            break
-        except kubectl_list.OtherLayoutError:
-            # What is wrong with it, if anything is, is said by who reads all of it.
-            continue
-    return _whole(assembly, paths)
+            except kubectl_list.OtherLayoutError:
+                # What is wrong with it, if anything is, is said by who reads all of it.
+                found.add(path)
+            if found:
+                continue
+            data = held.get(path) or read_bytes(path, _SAVE)
+            if snapshot.is_snapshot(data):
+                snapshot.alone(paths, path)
+                return snapshot.decode(data, path, selects, filter_text)
+            _add(data, path, assembly, progress)
+            if not can_be_reread(path):
+                held[path] = data
+        if not found:
+            return _whole(assembly, paths)
+        odd |= found
 
 
 def _add_in_parts(path: str, assembly: Assembly, progress: Progress) -> bool:
@@ -83,6 +89,7 @@ def _add_in_parts(path: str, assembly: Assembly, progress: Progress) -> bool:
     file = opened(path)
     if file is None:
         return False
+    bad = assembly.bad
     with file:
         try:
             if file.read(len(kubectl_list.BEGINNING)) != kubectl_list.BEGINNING:
@@ -95,7 +102,7 @@ def _add_in_parts(path: str, assembly: Assembly, progress: Progress) -> bool:
                 assembly.add(_kind(each), each, _decode_json, name_of(path))
         except (*DAMAGED, *wire.UNDECODABLE):
             raise kubectl_list.OtherLayoutError from None
-    if assembly.has_bad:
+    if assembly.bad > bad:
         raise kubectl_list.OtherLayoutError
     return True
 
@@ -207,7 +214,10 @@ def _item_kind(item: msgspec.Raw, listed: str) -> str:
 
 
 def _kind(item: msgspec.Raw | memoryview) -> str:
-    """The kind of an object by itself. Raises one of UNDECODABLE, unless whoever reads that kind will find it out."""
+    """The kind of an object by itself: the first that stands at its beginning, where kubectl writes it.
+
+    Raises one of UNDECODABLE, unless it is of a kind that is read: then whoever reads it finds that out.
+    """
     said = _SAYS_ITS_KIND.match(item)
     if said:
         kind = qualified(said[2].decode(), said[1].decode())

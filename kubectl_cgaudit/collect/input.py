@@ -38,13 +38,16 @@ def read_bytes(path: str, remedy: str) -> bytes:
     return data
 
 
+def can_be_reread(path: str) -> bool:
+    """Whether an input may be read again from its beginning: what comes through a pipe comes once."""
+    # Some systems open /dev/fd/3 where whoever has it stopped reading.
+    return path != "-" and not path.startswith("/dev/") and Path(path).is_file()
+
+
 def opened(path: str) -> BinaryIO | None:
     """An input to be read bit by bit, unpacked; None for one that could not be read a second time, or not at all."""
-    # Some systems open /dev/fd/3 where whoever has it stopped reading.
-    if path == "-" or path.startswith("/dev/"):
-        return None
     try:
-        if not Path(path).is_file():
+        if not can_be_reread(path):
             return None
         with Path(path).open("rb") as file:
             packed = file.read(len(_GZIP)) == _GZIP

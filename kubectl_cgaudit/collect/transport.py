@@ -83,6 +83,7 @@ class Api:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closed = True
+        self._ahead.clear()
         self._pool.clear()
 
     def fetch(
@@ -101,10 +102,11 @@ class Api:
         """
         patience = self._patience[spare]
         attempt, renewed = 0, False
+        following: str | None = None
         while True:
             attempt += 1
-            if self._closed:
-                raise ClusterError(f"{self.host} is asked no more")
+            # What a damaged answer led to may be of a list that has another token now.
+            self._ahead.pop(following or "", None)
             try:
                 ahead = self._ahead.pop(path, None)
                 door, answer = ahead.result() if ahead else self._ask(path)
@@ -136,8 +138,10 @@ class Api:
 
     def _ask(self, path: str) -> tuple[Door, Answer]:
         """The answer as it came, and what it came through: credentials may be renewed meanwhile."""
-        door = self._asked()
         with self._in_flight:
+            if self._closed:
+                raise ClusterError(f"{self.host} is asked no more")
+            door = self._asked()
             return door, door.ask(path, time.monotonic() + self._seconds)
 
     def _renew(self, refused: Door) -> None:
@@ -215,9 +219,10 @@ class Api:
         return headers
 
     def _own_headers(self) -> Any:
-        import urllib3
+        # urllib3 1.26 has it here alone.
+        from urllib3._collections import HTTPHeaderDict
 
-        headers = urllib3.HTTPHeaderDict()
+        headers = HTTPHeaderDict()
         headers["Accept"] = "application/json"
         headers["Accept-Encoding"] = "gzip"
         headers["User-Agent"] = f"kubectl-cgaudit/{__version__}"

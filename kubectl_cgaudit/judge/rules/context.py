@@ -24,7 +24,7 @@ class Context(Struct, frozen=True):
 
 
 Words = Callable[[], tuple[str, str]]
-"""What was seen and what to do. Made when they are asked for: of many places only the worst is told."""
+"""Gives what was seen and what to do. Mostly made when it is called: of many places only the worst is told."""
 
 
 class Hit(Struct, frozen=True):
