@@ -94,7 +94,7 @@ class Door(Struct, frozen=True):
             raise failure from None
 
     def _body(self, response: Any, ends: float) -> bytes:
-        # read1 returns what is there, so that a trickle cannot hold it; urllib3 1.26 has none.
+        # read1 returns what is there, so that a trickle cannot hold it; older urllib3 has none.
         read = getattr(response, "read1", response.read)
         body = io.BytesIO()
         while part := read(_PART):

@@ -219,10 +219,9 @@ class Api:
         return headers
 
     def _own_headers(self) -> Any:
-        # urllib3 1.26 has it here alone.
-        from urllib3._collections import HTTPHeaderDict
+        import urllib3
 
-        headers = HTTPHeaderDict()
+        headers = urllib3.HTTPHeaderDict()
         headers["Accept"] = "application/json"
         headers["Accept-Encoding"] = "gzip"
         headers["User-Agent"] = f"kubectl-cgaudit/{__version__}"
