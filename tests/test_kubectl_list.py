@@ -112,6 +112,17 @@ def test_what_cannot_be_read_twice_is_read_as_a_whole(tmp_path: Path) -> None:
         assert found.read(9) == b'{\n    "ap'
 
 
+def test_how_far_it_is_is_said_in_mebibytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_PROGRESS_STEP", 1)
+    path, told = tmp_path / "c.json", []
+    text = printed(OBJECTS[0], {"kind": "Other", "text": "x" * (3 << 20)}).encode()
+    for data in (text, gzip.compress(text)):
+        path.write_bytes(data)
+        files.read((str(path),), lambda _namespace, _labels: True, "", lambda *said: told.append(said))
+    what = f"{path}: MiB"
+    assert told == [(what, 0, 3), (what, 3, 3), (what, 0, None), (what, 3, None)]
+
+
 def test_a_pipe_is_read_once_whatever_comes_after_it(tmp_path: Path) -> None:
     """What follows it has another layout, and that is seen late."""
     late = tmp_path / "late.json"

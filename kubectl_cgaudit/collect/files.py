@@ -98,7 +98,7 @@ def _add_in_parts(path: str, assembly: Assembly, progress: Progress) -> bool:
             size = size_of(file)
             for number, each in enumerate(kubectl_list.objects(file)):
                 if number % _PROGRESS_STEP == 0:
-                    progress(f"MiB of {name_of(path)}", file.tell() >> _MIB, None if size is None else size >> _MIB)
+                    progress(f"{name_of(path)}: MiB", file.tell() >> _MIB, None if size is None else size >> _MIB)
                 assembly.add(_kind(each), each, _decode_json, name_of(path))
         except (*DAMAGED, *wire.UNDECODABLE):
             raise kubectl_list.OtherLayoutError from None
