@@ -1,6 +1,6 @@
 """Read a running cluster through its API server, page by page."""
 
-import threading
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 from urllib.parse import quote
@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit.collect import kubelet, memory, wire
+from kubectl_cgaudit.collect.ahead import Ahead
 from kubectl_cgaudit.collect.assemble import Assembly, pods_by_node, with_answers
 from kubectl_cgaudit.collect.failure import RequestError
 from kubectl_cgaudit.collect.kubeconfig import Connection as Connection
@@ -97,16 +98,14 @@ class _Beside:
         # What goes wrong is told in the same order, whichever list is faster.
         self._own = assembly.aside()
         self._told: SimpleQueue[tuple[str, int, int | None] | None] = SimpleQueue()
-        self._error: BaseException | None = None
-        threading.Thread(target=self._read, args=(api,), daemon=True, name="lists beside the pods").start()
+        self._reading = Ahead(partial(self._read, api))
 
     def _read(self, api: Api) -> None:
         try:
             for resource in OPTIONAL:
                 read_optional(api, resource, self._own, self._tell)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the caller has to see it
-            self._error = error
-        self._told.put(None)
+        finally:
+            self._told.put(None)
 
     def _tell(self, what: str, done: int, total: int | None) -> None:
         self._told.put((what, done, total))
@@ -115,8 +114,7 @@ class _Beside:
         """Wait for the end, and say how far they are: until now that was said of the pods."""
         while told := self._told.get():
             progress(*told)
-        if self._error is not None:
-            raise self._error
+        self._reading.result()
         self._whole.join(self._own)
 
 

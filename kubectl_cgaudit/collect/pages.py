@@ -4,16 +4,15 @@ Where the next one is stands at the beginning of each, so it is asked for before
 """
 
 import re
-import threading
 from collections.abc import Iterator
 from functools import partial
-from queue import SimpleQueue
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit.collect import wire
+from kubectl_cgaudit.collect.ahead import Ahead
 from kubectl_cgaudit.collect.door import Answer
 from kubectl_cgaudit.collect.failure import RequestError
 from kubectl_cgaudit.collect.transport import Api
@@ -59,27 +58,11 @@ class Page(Struct, frozen=True):
 
 def pages(api: Api, resource: Resource, size: int = PAGE_SIZE) -> Iterator[Page]:
     """The pages of a list. Raises RequestError where it breaks off, and ClusterError when the credentials are refused."""
-    wanted: SimpleQueue[bool] = SimpleQueue()
-    ready: SimpleQueue[Page | BaseException | None] = SimpleQueue()
-
-    def fetch() -> None:
-        following = _follow(api, resource, size)
-        while wanted.get():
-            try:
-                ready.put(next(following, None))
-            except BaseException as error:  # noqa: BLE001, PERF203 - whatever it is, the caller has to see it
-                ready.put(error)
-
-    threading.Thread(target=fetch, daemon=True, name=f"list {resource.plural}").start()
-    wanted.put(True)
-    try:
-        while (page := ready.get()) is not None:
-            if isinstance(page, BaseException):
-                raise page
-            wanted.put(True)
-            yield page
-    finally:
-        wanted.put(False)
+    following = _follow(api, resource, size)
+    coming = Ahead(partial(next, following, None))
+    while (page := coming.result()) is not None:
+        coming = Ahead(partial(next, following, None))
+        yield page
 
 
 def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:

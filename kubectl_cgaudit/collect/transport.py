@@ -105,8 +105,9 @@ class Api:
         following: str | None = None
         while True:
             attempt += 1
-            # What a damaged answer led to may be of a list that has another token now.
-            self._ahead.pop(following or "", None)
+            if following:
+                # What a damaged answer led to may be of a list that has another token now.
+                self._ahead.pop(following, None)
             try:
                 ahead = self._ahead.pop(path, None)
                 door, answer = ahead.result() if ahead else self._ask(path)
@@ -118,7 +119,7 @@ class Api:
                 if answer.status == 401:
                     raise self.unauthorized()
                 following = leads_to(answer)
-                if following and following != path and following not in self._ahead:
+                if following and following != path:
                     self._ahead[following] = Ahead(partial(self._ask, following))
                 answer = door.unpacked(answer)
                 if answer.status not in PASSING:
