@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kubectl_cgaudit.collect import files, kubectl_list
+from kubectl_cgaudit.collect.advice import SAVE
 from kubectl_cgaudit.collect.input import opened, read_bytes
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.errors import CgauditError
@@ -219,10 +220,10 @@ def assert_same(text: bytes) -> None:
         try:
             text = gzip.decompress(text)
         except EOFError:
-            assert of_file(text) == f"FILE is a damaged gzip file; {files._SAVE}"
+            assert of_file(text) == f"FILE is a damaged gzip file; {SAVE}"
             return
     if not text:
-        assert of_file(text) == f"FILE is empty; {files._SAVE}"
+        assert of_file(text) == f"FILE is empty; {SAVE}"
         return
     assert of_file(text) == of_whole(text)
 
