@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from kubectl_cgaudit.collect import patience
+from kubectl_cgaudit.collect.kubeconfig import Connection
 from tests.simulator import Store
 from tests.simulator_support import CLUSTER
 from tests.support import container, listed, node, pod
+from tests.vcr_support import kubeconfig
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -65,3 +67,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     made = Store(CLUSTER, tmp_path_factory.mktemp("store"))
     yield made
     made.close()
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Connection:
+    """A connection to the recorded cluster's API server, whose answers a cassette holds."""
+    return Connection(kubeconfig=kubeconfig(tmp_path / "config"))

@@ -4,12 +4,14 @@ from pathlib import Path
 
 from kubectl_cgaudit.collect import live
 from kubectl_cgaudit.collect.live import Connection
-from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.collect.model import Cluster, Gap
 from kubectl_cgaudit.collect.progress import silent
 from tests.vcr_support import (
     kubeconfig,
     small_cluster,
 )
+
+NO_PODS = Gap("pods", "the API server listed none", "Check which cluster was asked")
 
 
 def everything(namespace, labels):
@@ -32,3 +34,7 @@ def only(**replies):
         return reply(path) if callable(reply) else reply
 
     return answer
+
+
+def told(lines):
+    return lambda what, done, total: lines.append(f"{what} {done}" + (f" of {total}" if total else ""))

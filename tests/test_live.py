@@ -1,17 +1,13 @@
-"""Reading a cluster page by page: what is asked for, what is made of each refusal, and what is said of it."""
+"""Reading a cluster from its API server: what is asked for, what is made of each refusal, and what is said of it."""
 
 import json
 
 import pytest
 
-from kubectl_cgaudit.collect import live
-from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.live import Connection
 from kubectl_cgaudit.collect.model import Gap, Owner
-from kubectl_cgaudit.collect.progress import silent
-from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import ClusterError, InputError, UsageError
-from tests.live_support import everything, local, only, read
+from tests.live_support import NO_PODS, local, only, read, told
 from tests.vcr_support import (
     RECORDED,
     a_list,
@@ -29,9 +25,6 @@ from tests.vcr_support import (
     write_cassette,
 )
 
-EXPIRED = "the list expired twice while it was read (410) and was continued from a newer state, so it mixes two moments"
-
-
 OWNER_NOTES = (
     "RuntimeClasses may not be listed (403): each is taken by its name as the handler",
     "ReplicaSets may not be listed (403): Deployments are named from the pod-template-hash",
@@ -41,15 +34,6 @@ OWNER_NOTES = (
 
 
 pytestmark = pytest.mark.usefixtures("home")
-
-
-@pytest.fixture
-def recorded(tmp_path):
-    return Connection(kubeconfig=kubeconfig(tmp_path / "config"))
-
-
-def told(lines):
-    return lambda what, done, total: lines.append(f"{what} {done}" + (f" of {total}" if total else ""))
 
 
 @pytest.fixture
@@ -96,105 +80,11 @@ def test_a_namespace_only_selects(recorded, whole):
     assert sum(pod.selected for pod in cluster.pods) == 9
 
 
-def test_pages(recorded):
-    lines = []
-    assembly = Assembly(everything, "")
-    with replay("pages") as played, Api(recorded) as api:
-        live.read_nodes(api, assembly, told(lines), page_size=2)
-        live.read_pods(api, None, assembly, told(lines), page_size=7)
-        assert played.all_played
-    cluster = assembly.cluster(api.source)
-    assert lines == [
-        *("nodes 2 of 3", "nodes 3"),
-        *("pods 7 of 29", "pods 14 of 29", "pods 21 of 29", "pods 28 of 29", "pods 29"),
-    ]
-    assert (len(cluster.nodes), len(cluster.pods)) == (3, 29)
-    assert (cluster.reading.gaps, cluster.reading.duplicates) == ((), 0)
-
-
-def test_expired_list_is_continued(recorded, tmp_path):
-    # To get a 410 the recording asked with an older token than the one page 1 had just given out; here the
-    # second request is the one that follows from page 1. The answers are as recorded.
-    chosen = interactions("expired")
-    handed_out = json.loads(chosen[0]["response"]["body"]["string"])["metadata"]["continue"]
-    chosen[1]["request"]["uri"] = f"{RECORDED}/api/v1/pods?limit=7&continue={handed_out}"
-    assembly = Assembly(everything, "")
-    # It expires twice: the first time the list is read again from the start.
-    cassette = write_cassette(tmp_path / "expired.yaml", [*chosen[:2], *chosen])
-    with replay(cassette) as played, Api(recorded) as api:
-        live.read_pods(api, None, assembly, silent, page_size=7)
-        assert played.all_played
-    cluster = assembly.cluster(api.source)
-    assert len(cluster.pods) == 29
-    assert cluster.reading.duplicates == 0
-    assert cluster.reading.gaps == (Gap("pods", EXPIRED, "Run the audit again"),)
-
-
-def test_expired_list_without_a_token_starts_again(tmp_path):
-    asked = []
-
-    def pods(path):
-        asked.append(path.partition("?")[2])
-        if len(asked) == 2:
-            return a_status(410, "too old")
-        if "continue" in path:
-            return a_list("Pod", a_pod("two"))
-        return a_list("Pod", a_pod("one"), **{"continue": f"t{len(asked)}="})
-
-    with serve(only(pods=pods)) as server:
-        cluster = read(local(tmp_path, server))
-    assert asked == ["limit=500", "limit=500&continue=t1%3D", "limit=500", "limit=500&continue=t3%3D"]
-    assert [pod.name for pod in cluster.pods] == ["one", "two"]
-    assert cluster.reading.duplicates == 0
-    assert cluster.reading.gaps == ()
-
-
-def test_a_list_that_starts_again_forgets_what_it_had(tmp_path):
-    asked = []
-
-    def pods(path):
-        asked.append(path)
-        if "continue" in path:
-            return a_status(410, "too old") if len(asked) == 2 else a_list("Pod", a_pod("two"))
-        return a_list("Pod", a_pod("gone" if len(asked) == 1 else "one"), **{"continue": "t"})
-
-    with serve(only(pods=pods)) as server:
-        cluster = read(local(tmp_path, server))
-    assert [pod.name for pod in cluster.pods] == ["one", "two"]
-    assert cluster.reading.gaps == ()
-
-
-NO_PODS = Gap("pods", "the API server listed none", "Check which cluster was asked")
-
-
 @pytest.mark.parametrize("empty", [a_list("Pod"), (200, b'{"kind": "PodList", "items": null}', {})])
 def test_a_cluster_without_a_pod_is_a_gap(tmp_path, empty):
     with serve(only(pods=empty)) as server:
         cluster = read(local(tmp_path, server))
     assert (cluster.pods, cluster.reading.gaps) == ((), (NO_PODS,))
-
-
-def test_list_that_always_expires_is_given_up(tmp_path):
-    def nodes(path):
-        return a_status(410, "too old") if "continue" in path else a_list("Node", a_node(), **{"continue": "t"})
-
-    with serve(only(nodes=nodes)) as server:
-        cluster = read(local(tmp_path, server))
-    assert [request.path.partition("?")[0] for request in server.requests].count("/api/v1/nodes") == 8
-    assert cluster.reading.gaps == (
-        Gap("nodes", "the list broke off after 1 node (410: too old)", "Run the audit again"),
-        NO_PODS,
-    )
-
-
-def test_list_that_repeats_its_token_ends(tmp_path):
-    with serve(only(pods=a_list("Pod", a_pod("one"), **{"continue": "same"}))) as server:
-        cluster = read(local(tmp_path, server))
-    assert [pod.name for pod in cluster.pods] == ["one"]
-    assert [request.path for request in server.requests].count("/api/v1/pods?limit=500&continue=same") == 1
-    assert cluster.reading.gaps == (
-        Gap("pods", "the list broke off after 2 pods (the server repeats its continue token)", "Run the audit again"),
-    )
 
 
 def test_account_without_the_owner_lists(recorded, tmp_path):
@@ -308,16 +198,6 @@ def test_server_error(tmp_path, resource):
     )
 
 
-def test_pods_that_break_off_are_kept(tmp_path):
-    def pods(path):
-        return a_status(500, "away") if "continue" in path else a_list("Pod", a_pod("one"), **{"continue": "t"})
-
-    with serve(only(pods=pods)) as server:
-        cluster = read(local(tmp_path, server))
-    assert [pod.name for pod in cluster.pods] == ["one"]
-    assert cluster.reading.gaps == (Gap("pods", "the list broke off after 1 pod (500: away)", "Run the audit again"),)
-
-
 def test_broken_owner_lists_are_notes(tmp_path):
     replies = {
         "runtimeclasses": a_status(404, "what?"),
@@ -402,13 +282,6 @@ def test_a_server_that_stays_away_is_given_up_after_five_attempts(tmp_path, paus
         read(local(tmp_path, server))
     assert len(server.requests) == 5
     assert pauses == [0.5, 1.0, 2.0, 4.0]
-
-
-def test_a_wrong_page_is_asked_for_again(tmp_path, pauses):
-    replies = [(200, b"<html>", {}), a_list("Pod"), a_list("Node", a_node())]
-    with serve(only(nodes=lambda path: replies.pop(0))) as server:
-        assert len(read(local(tmp_path, server)).nodes) == 1
-    assert pauses == [0.5, 1.0]
 
 
 def by_namespace(readable, listed=("a", "b", "c")):

@@ -1,4 +1,4 @@
-"""What a kubelet's configuration and metrics prove, and what they leave open."""
+"""What a kubelet's metrics prove, and what they leave open."""
 
 from typing import Any
 
@@ -7,11 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups import paths
-from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import linear_inverse, quadratic
-from kubectl_cgaudit.collect import metrics
 from kubectl_cgaudit.collect.assemble import with_answers
-from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers, KubeletConfig
+from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
 from kubectl_cgaudit.detect import measured, readback, states
 from kubectl_cgaudit.detect.evidence import Evidence
 from kubectl_cgaudit.detect.handlers import placed_pods
@@ -19,7 +17,7 @@ from kubectl_cgaudit.detect.measured import ContainerFormula
 from kubectl_cgaudit.detect.state import CgroupVersion
 from kubectl_cgaudit.judge.verify import verify
 from tests.evidence_support import settled, told
-from tests.kubelet_support import CONFIG as SAID
+from tests.measured_support import answers, says
 from tests.support import (
     V2_LINEAR,
     audited,
@@ -34,54 +32,6 @@ from tests.support import (
     recorded,
     with_kubelets,
 )
-
-CONFIG = metrics.config(SAID)
-
-
-def answers(
-    shares: dict[str, int] | None = None, *, config: KubeletConfig | None = CONFIG, **more: Any
-) -> KubeletAnswers:
-    usual: dict[str, Any] = {"cgroup_version": "v2", "stats_from_spec": False}
-    return KubeletAnswers("n1", shares=shares or {}, config=config, problems=(), **{**usual, **more})
-
-
-def says(found: KubeletAnswers, kubelet: KubeletVersion | None = None, known: Any = None) -> dict[str, tuple[str, str]]:
-    """Value and confidence by what it is about."""
-    return {each.about: (each.value, each.confidence) for each in measured.evidence(found, (), kubelet, known)}
-
-
-def test_what_a_usual_configz_says_and_no_more() -> None:
-    assert says(answers()) == {
-        "cgroup": ("v2", "certain"),
-        "driver": ("systemd", "hint"),
-        "reserves": ("pods", "certain"),
-        "kubepods": ("allocatable", "certain"),
-    }
-
-
-@pytest.mark.parametrize(
-    ("changed", "about", "said"),
-    [
-        ({"cpu_cfs_quota": False}, "quota", ("off", "certain")),
-        ({"cpu_cfs_quota_period_us": 50_000}, "period", ("50000", "certain")),
-        ({"enforce_node_allocatable": ()}, "kubepods", ("capacity", "certain")),
-        ({"enforce_node_allocatable": ()}, "reserves", ("nothing", "certain")),
-        ({"cgroups_per_qos": False}, "kubepods", ("none", "certain")),
-        ({"cgroup_driver": "cgroupfs"}, "driver", ("cgroupfs", "hint")),
-        ({"cgroup_driver": "other"}, "driver", None),
-        ({"cgroup_driver": None}, "driver", None),
-    ],
-)
-def test_what_each_field_of_configz_says(changed: dict[str, Any], about: str, said: tuple[str, str] | None) -> None:
-    assert says(answers(config=replace(CONFIG, **changed))).get(about) == said
-
-
-@pytest.mark.parametrize(
-    ("kubelet", "confidence"),
-    [(None, "hint"), ((1, 34, 9), "hint"), ((1, 35, 0), "certain"), ((1, 35, 1), "certain")],
-)
-def test_the_driver_of_configz_is_certain_from_1_35_on(kubelet: tuple[int, int, int] | None, confidence: str) -> None:
-    assert says(answers(), KubeletVersion(*kubelet) if kubelet else None)["driver"] == ("systemd", confidence)
 
 
 @pytest.mark.parametrize(
@@ -115,54 +65,6 @@ def test_shares_that_no_weight_gives_are_of_v1(
     shares: dict[str, int], more: dict[str, Any], version: str | None
 ) -> None:
     assert measured.cgroup_version(answers(shares, **{"cgroup_version": None, **more})) == version
-
-
-@pytest.mark.parametrize(
-    ("changed", "found"),
-    [
-        ({"system_reserved_cgroup": "/system.slice", "system_reserved_milli": 500}, {}),
-        (
-            {
-                "enforce_node_allocatable": ("pods", "system-reserved"),
-                "system_reserved_cgroup": "/system",
-                "system_reserved_milli": 500,
-            },
-            {"system_slice": ("20", "certain")},
-        ),
-        (
-            {
-                "enforce_node_allocatable": ("pods", "kube-reserved-compressible"),
-                "kube_reserved_cgroup": "/kube.slice",
-                "kube_reserved_milli": 500,
-            },
-            {"root:kube.slice": ("20", "certain")},
-        ),
-        ({"enforce_node_allocatable": ("system-reserved",), "system_reserved_cgroup": "/system"}, {}),
-        (
-            {
-                "enforce_node_allocatable": ("system-reserved",),
-                "system_reserved_cgroup": "/a/b",
-                "system_reserved_milli": 500,
-            },
-            {},
-        ),
-        (
-            {
-                "enforce_node_allocatable": ("system-reserved",),
-                "system_reserved_cgroup": "/",
-                "system_reserved_milli": 500,
-            },
-            {},
-        ),
-    ],
-)
-def test_what_is_enforced_on_the_cgroups_of_the_system(changed: dict[str, Any], found: dict[str, Any]) -> None:
-    said = says(answers(config=replace(CONFIG, **changed)))
-    assert {key: value for key, value in said.items() if key == "system_slice" or key.startswith("root:")} == found
-    on_v1 = says(answers(config=replace(CONFIG, **changed), cgroup_version="v1"))
-    assert {
-        key: value for key, value in on_v1.items() if key == "system_slice" or key.startswith("root:")
-    } == dict.fromkeys(found, ("512", "certain"))
 
 
 def shown(weights: dict[str, int], **fields: Any) -> list[ContainerFormula]:
@@ -324,47 +226,6 @@ def test_a_pod_in_resize_is_not_measured() -> None:
     state = settled(msgspec.structs.replace(objects, pods=pods))["n1"]
     assert {each.pod for each in state.leftovers} == {"p4"}
     assert {each.pod for each in verify(msgspec.structs.replace(objects, pods=pods), ()).differences} == {"p4"}
-
-
-@pytest.mark.parametrize(
-    ("path", "root"), [("/kubepods/x", {"/system": 20}), ("/kubepods.slice", {"/system.slice": 20})]
-)
-def test_a_reserved_cgroup_is_named_as_its_driver_names_it(path: str, root: dict[str, int]) -> None:
-    kubelets = with_kubelets(recorded()).kubelets
-    assert kubelets is not None
-    assert kubelets["worker-b"].config is not None
-    config = msgspec.structs.replace(kubelets["worker-b"].config, system_reserved_cgroup="/system")
-    answers = KubeletAnswers("n1", "v2", False, {path: 2}, config, ())
-    objects = with_answers(cluster(node(), pod("p", container("c", "1"))), {"n1": answers})
-    before = compared(objects)[0].cases[0].before
-    assert {c.path: c.weight for c in before.root} == {"/system.slice": 100, **root}
-
-
-def test_settings_of_the_kubelet_change_the_prediction() -> None:
-    objects = cluster(node(cpu="2"), pod("p", container("c", "500m", "1")))
-    config = msgspec.convert(
-        {
-            "cgroup_driver": "systemd",
-            "cgroups_per_qos": True,
-            "enforce_node_allocatable": ["kube-reserved"],
-            "system_reserved_cgroup": None,
-            "kube_reserved_cgroup": "/podruntime.slice",
-            "system_reserved_milli": None,
-            "kube_reserved_milli": 500,
-            "cpu_cfs_quota": False,
-            "cpu_cfs_quota_period_us": 50_000,
-            "cpu_manager_policy": "none",
-            "fail_cgroup_v1": False,
-        },
-        type=type(with_kubelets(recorded()).kubelets["worker-a"].config),  # type: ignore[index]
-    )
-    small = msgspec.structs.replace(objects.nodes[0], allocatable_milli=1500)
-    answers = KubeletAnswers("n1", "v2", False, {"/kubepods.slice": 2}, config, ())
-    objects = with_answers(msgspec.structs.replace(objects, nodes=(small,)), {"n1": answers})
-    before = compared(objects, "- {runtimes: {default: runc 1.3.6}}")[0].cases[0].before
-    assert before.kubepods.shares == 2048
-    assert [(c.path, c.weight) for c in before.root] == [("/system.slice", 100), ("/podruntime.slice", 20)]
-    assert [(c.quota_us, c.period_us) for _, c in before.pods[0].containers] == [(None, 50_000)]
 
 
 def test_a_node_without_a_kubepods_tree_is_never_taken_for_modelled() -> None:
