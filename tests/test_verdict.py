@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.model import Gap
@@ -30,6 +31,25 @@ def test_what_the_numbers_rest_on() -> None:
         ).scenario.assumptions
     )
     assert (system in half, beside in half, driver in half) == (True, True, True)
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "to", "confidence", "said"),
+    [
+        ("v1.25.0", "v2", "likely", False),
+        ("v1.37.9", "v2", "likely", False),
+        ("v1.24.17", "v2", "hint", True),
+        ("v1.38.0", "v2", "hint", True),
+        ("", "v2", "hint", True),
+        ("v1.33.13", "kubelet=1.38", "likely", True),
+        ("v1.33.13", "kubelet=1.37", "likely", False),
+    ],
+)
+def test_a_kubelet_that_nobody_looked_at_is_no_likely_one(kubelet: str, to: str, confidence: str, said: bool) -> None:
+    found = audited(cluster(node(kubelet=kubelet), pod("p", container("c", "1"))), V2_LINEAR, to)
+    assert found.nodes[0].known["kubelet"].confidence == confidence
+    taken = "Kubelets before 1.25 and after 1.37, and of unknown version, are taken to use the linear formula; nobody looked."
+    assert (taken in found.scenario.assumptions) is said
 
 
 def test_conditions_in_words() -> None:

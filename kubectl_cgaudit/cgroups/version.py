@@ -23,8 +23,15 @@ class KubeletVersion(NamedTuple):
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
+_CHECKED = (1, 25), (1, 37)
+"""The first and the last minor release whose formula was looked up: 1.25 to 1.36 in their source, 1.37 in its tests."""
 COMPRESSIBLE_FROM = KubeletVersion(1, 32, 0)
 """The first kubelet with system-reserved-compressible, which enforces the CPU of a reserve and not its memory."""
+
+
+def was_checked(kubelet: KubeletVersion | None) -> bool:
+    """Whether it was looked up that this kubelet uses the linear formula. Others are taken to, as all so far do."""
+    return kubelet is not None and _CHECKED[0] <= kubelet[:2] <= _CHECKED[1]
 
 
 def refuses_v1(kubelet: KubeletVersion | None) -> bool:

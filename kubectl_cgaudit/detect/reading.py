@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
-from kubectl_cgaudit.cgroups.version import KubeletVersion, refuses_v1
+from kubectl_cgaudit.cgroups.version import KubeletVersion, refuses_v1, was_checked
 from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect.evidence import Evidence
 from kubectl_cgaudit.detect.state import Basis, State
+
+_FORMULA = "every kubelet from 1.25 to 1.36 uses the linear formula, 1.37 by its tests"
 
 
 def defaults(kubelet_version: str) -> State:
@@ -14,17 +16,18 @@ def defaults(kubelet_version: str) -> State:
     The systemd driver is the default because under it a runtime upgrade can stop containers from starting,
     which must not be missed.
     """
+    version = KubeletVersion.parse(kubelet_version)
     return State(
         cgroup=None,
         driver="systemd",
         kubelet_formula="linear",
-        kubelet_version=KubeletVersion.parse(kubelet_version),
+        kubelet_version=version,
         system_slice=None,
         root=(),
         runtimes=(),
         basis={
             "driver": Basis("hint", "default: systemd, under which limits can stop containers from starting"),
-            "kubelet": Basis("likely", "every kubelet from 1.25 to 1.36 uses the linear formula, 1.37 by its tests"),
+            "kubelet": Basis("likely" if was_checked(version) else "hint", _FORMULA),
             "system_slice": Basis("hint", "systemd's default"),
             "root": Basis("hint", "default: only kubepods and system.slice want CPU"),
         },

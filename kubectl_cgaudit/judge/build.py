@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from kubectl_cgaudit import __version__
+from kubectl_cgaudit.cgroups.version import was_checked
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect.state import DEFAULT_HANDLER
 from kubectl_cgaudit.detect.states import Rule
@@ -115,6 +116,8 @@ def _assumptions(comparisons: tuple[Comparison, ...], scenario: Scenario) -> Ite
             "A handler of which nobody says what it runs is taken to run runc; if --to names another runtime, that one is "
             "predicted too."
         )
+    if any(not was_checked(case.then.kubelet_version) for comparison in comparisons for case in comparison.cases):
+        yield "Kubelets before 1.25 and after 1.37, and of unknown version, are taken to use the linear formula; nobody looked."
     drivers = [comparison.state.basis_of("driver").source for comparison in comparisons]
     if any(source.startswith("default") for source in drivers):
         yield "The cgroup driver is systemd where the states file does not say otherwise."
