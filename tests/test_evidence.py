@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from kubectl_cgaudit.cgroups import paths
 from kubectl_cgaudit.cgroups.weights import linear, linear_inverse, quadratic
 from kubectl_cgaudit.collect import files
 from kubectl_cgaudit.collect.assemble import with_answers
@@ -272,7 +273,7 @@ def test_a_warning_counts_only_for_the_current_start(warned: str, confidence: st
 
 
 @pytest.mark.parametrize(
-    ("handler", "said"), [("kata-qemu", "none"), ("gvisor", "linear"), ("runsc", "linear"), ("sysbox-runc", "linear")]
+    ("handler", "said"), [("kata-qemu", "none"), ("gvisor", "none"), ("runsc", "none"), ("sysbox-runc", "linear")]
 )
 def test_a_handler_that_is_no_runc_is_not_upgraded_to_quadratic(handler: str, said: str) -> None:
     raw = node()
@@ -350,3 +351,46 @@ def test_every_contradiction_stays() -> None:
     rules = "- {cgroup: v1, driver: cgroupfs, runtimes: {default: runc 1.3.6}}"
     (comparison,) = compared(objects, rules, "v2")
     assert [each.partition(":")[0] for each in comparison.state.contradictions] == ["cgroup", "driver"]
+
+
+@pytest.mark.parametrize(
+    ("handler", "weight", "known", "why"),
+    [
+        # Of gVisor and Kata the default is what nobody set.
+        ("runsc", 100, "none", "unknown"),
+        ("kata", 100, "none", "unknown"),
+        ("fast", 100, "quadratic", "certain"),
+        # What is seen outranks a handler's name.
+        ("runsc", 39, "linear", "certain"),
+        ("sysbox", 100, "quadratic", "certain"),
+    ],
+)
+def test_what_the_containers_of_a_sandbox_prove(handler: str, weight: int, known: str, why: str) -> None:
+    raw = pod("p", container("app", "1"), container("side", "100m"), runtimeClassName=handler)
+    raw["status"]["containerStatuses"] = [
+        {"name": "app", "containerID": "containerd://app", "state": {"running": {"startedAt": "2026-11-20T00:00:00Z"}}}
+    ]
+    objects = cluster(node(), raw)
+    parent = paths.pod(objects.pods[0], "systemd")
+    path = paths.container("containerd://app", parent, "systemd")
+    assert path is not None
+    answers = KubeletAnswers("n1", "v2", False, {path: linear_inverse(weight)}, None, ())
+    measured_ = with_answers(objects, {"n1": answers})
+    (comparison,) = compared(measured_, to="runtime")
+    state = comparison.state
+    assert state.contradictions == ()
+    assert state.leftovers == ()
+    assert state.basis_of(f"runtime:{handler}").confidence == why
+    assert {case.now.runtime(handler).formula for case in comparison.cases} == {known}
+    # A new runc changes nothing in a sandbox, nor where it is there already.
+    assert list(of_rule(audited(measured_, to="runtime"), "CGA204")) == ["default/p"] * (known == "linear")
+
+
+def test_youki_has_no_id_mapped_mounts_whatever_its_formula() -> None:
+    raw = node()
+    raw["status"]["runtimeHandlers"] = [{"name": "youki", "features": {"userNamespaces": False}}]
+    objects = cluster(raw, pod("p", container("a", "1"), container("b", "20m"), runtimeClassName="youki"))
+    (open_,) = compared(objects, "- {cgroup: v2}", "runtime")
+    assert [case.now.runtime("youki").formula for case in open_.cases] == ["linear", "quadratic"]
+    (told_,) = compared(objects, "- {cgroup: v2, runtimes: {youki: youki 0.5.7}}", "runtime")
+    assert told_.state.contradictions == ()

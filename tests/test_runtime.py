@@ -33,8 +33,8 @@ from kubectl_cgaudit.errors import UsageError
         ("crun 1.8.1-1+deb12u1", "linear", True),
         ("youki 0.5.6", "linear", False),
         ("youki 0.5.7", "quadratic", False),
-        ("runsc", "linear", False),
-        ("gvisor", "linear", False),
+        ("runsc", "none", False),
+        ("gvisor", "none", False),
         ("sysbox", "linear", False),
         ("kata 3.2", "none", False),
         ("linear", "linear", False),
@@ -83,7 +83,7 @@ def test_containerd_does_not_decide_it() -> None:
         ("youki 0.5.6", "youki 0.5.7 (quadratic)"),
         ("runc 1.5.1", "runc 1.5.1 (quadratic)"),
         ("linear", "quadratic"),
-        ("gvisor", "runsc (linear)"),
+        ("gvisor", "runsc (none)"),
         ("kata", "kata (none)"),
     ],
 )
@@ -148,7 +148,7 @@ def test_the_runtime_a_handlers_name_speaks_of(handler: str, name: str | None) -
         ("crun 1.20", ("crun", "quadratic", True)),
         ("linear", (None, "quadratic", False)),
         ("kata", ("kata", "none", False)),
-        ("runsc", ("runsc", "linear", False)),
+        ("runsc", ("runsc", "none", False)),
         ("runc 1.3.6", ("runc", "quadratic", True)),
     ],
 )

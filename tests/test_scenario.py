@@ -102,7 +102,7 @@ def test_a_target_beside_another_hides_no_container_that_does_not_start() -> Non
         assert result.coverage.unmatched == ()
 
 
-@pytest.mark.parametrize(("handler", "said"), [("runsc", "runsc (linear)"), ("kata-qemu", "kata (none)")])
+@pytest.mark.parametrize(("handler", "said"), [("runsc", "runsc (none)"), ("kata-qemu", "kata (none)")])
 @pytest.mark.parametrize("to", ["runtime", "runc=1.3.6"])
 def test_a_handler_named_after_a_runtime_with_one_formula_is_not_upgraded(handler: str, said: str, to: str) -> None:
     objects = cluster(node(), pod("p", container("c", "1"), container("d", "50m"), runtimeClassName=handler))

@@ -15,6 +15,7 @@ from kubectl_cgaudit.cgroups.paths import Driver
 from kubectl_cgaudit.cgroups.pods import container_shares, pod_shares
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import (
+    DEFAULT_WEIGHT,
     MAX_WEIGHT,
     MIN_SHARES,
     Formula,
@@ -26,6 +27,7 @@ from kubectl_cgaudit.cgroups.weights import (
 from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig
 from kubectl_cgaudit.detect.evidence import Evidence
 from kubectl_cgaudit.detect.handlers import PlacedPod
+from kubectl_cgaudit.detect.runtime import sets_none
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion
 
 _CADVISOR = "kubelet /metrics/cadvisor"
@@ -186,6 +188,9 @@ def container_formulas(
             weight = _weight(answers, paths.container(container.runtime_id, parent, by_path))
             shares = container_shares(container, pod, kubelet)
             formula = decide(shares, weight)
+            if weight == DEFAULT_WEIGHT and sets_none(handler):
+                # What any cgroup has that nobody gave a weight.
+                continue
             if formula and weight:
                 started = container.started or ""
                 found.append(

@@ -15,14 +15,16 @@ _FORMULAS: tuple[Formula, ...] = ("linear", "quadratic")
 _ALIASES = {"gvisor": "runsc", "sysbox": "sysbox-runc", "kata-runtime": "kata"}
 # The first release with the quadratic formula; runc's 1.4 line has it from its first candidate on.
 FIRST_QUADRATIC = {"runc": (1, 3, 2), "crun": (1, 23, 0), "youki": (0, 5, 7)}
-ALWAYS: dict[str, ContainerFormula] = {"runsc": "linear", "sysbox-runc": "linear", "kata": "none"}
+# Kata sets no weight on the host, and gVisor's containers run in their sandbox's cgroup: theirs stay empty, at the default
+# (google/gvisor runsc/container/container.go, setupCgroupForSubcontainer).
+ALWAYS: dict[str, ContainerFormula] = {"runsc": "none", "sysbox-runc": "linear", "kata": "none"}
 KNOWN = (*FIRST_QUADRATIC, *ALWAYS)
 
 
 class Runtime(Struct, frozen=True):
     """What a runtime handler runs.
 
-    `formula` is `none` for a runtime that sets no weight on the host (Kata); `rounds_quota` says whether
+    `formula` is `none` for a runtime that sets no weight on the host (Kata, gVisor); `rounds_quota` says whether
     the container's cgroup carries the quota rounded up to 10 ms under the systemd driver.
     """
 
@@ -117,6 +119,11 @@ def upgraded(runtime: Runtime) -> Runtime:
     first = FIRST_QUADRATIC[runtime.name]
     digits = first[:2] if first[2] == 0 else first
     return Runtime(runtime.name, ".".join(map(str, digits)), "quadratic", _rounds(runtime.name, quadratic=True))
+
+
+def sets_none(handler: str) -> bool:
+    """Whether a handler's name speaks of a runtime that sets no weight of containers on the host."""
+    return ALWAYS.get(named_by(handler) or "") == "none"
 
 
 def named_by(handler: str) -> str | None:

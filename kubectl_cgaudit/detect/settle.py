@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
+from kubectl_cgaudit.cgroups.weights import Formula
 from kubectl_cgaudit.collect.model import Cluster, Node
 from kubectl_cgaudit.detect import gather, reading, runtime, states
 from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC, Confidence, Evidence
@@ -85,7 +86,7 @@ def _leftovers(state: State, containers: Iterable[ContainerFormula]) -> tuple[Le
     return tuple(
         Leftover(each.namespace, each.pod, each.container, each.handler, each.weight, each.formula)
         for each in containers
-        if each.formula != now.get(each.handler)
+        if now.get(each.handler) not in (each.formula, "none")
     )
 
 
@@ -207,5 +208,8 @@ def _runtime(handler: str, value: str, known: Runtime | None) -> Runtime:
     if formula == "none":
         return Runtime(None, None, "none", rounds_quota=False)
     if formula in ("linear", "quadratic"):
-        return of_handler(handler, "linear" if formula == "linear" else "quadratic")
+        proven: Formula = "linear" if formula == "linear" else "quadratic"
+        named = of_handler(handler, proven)
+        # What is seen outranks what a handler's name speaks of.
+        return named if named.formula == proven else runtime.bare(proven)
     return runtime.parse(value)
