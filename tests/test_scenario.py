@@ -12,7 +12,7 @@ from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.judge import scenario
-from tests.support import V1, V2_LINEAR, audited, cluster, compared, container, node, pod
+from tests.support import V1, V2_LINEAR, audited, cluster, compared, container, node, of_rule, pod
 
 
 def then(to: str, rules: str, handler: str | None = None) -> Setup:
@@ -114,12 +114,72 @@ def test_a_handler_named_after_a_runtime_with_one_formula_is_not_upgraded(handle
 
 
 @pytest.mark.parametrize(
-    ("now", "after"),
-    [("", (100, 100)), ("system_slice: 512, ", (20, 100)), ("system_slice: 1024, ", (100, 100))],
+    ("now", "to", "after"),
+    [
+        ("cgroup: v1, root: {docker: 1024}", "v2", {"": (100, 100)}),
+        ("cgroup: v1, system_slice: 1024, root: {docker: 1024}", "v2", {"": (100, 100)}),
+        (
+            "cgroup: v1, system_slice: 2048, root: {docker: 1024}",
+            "v2",
+            {"system.slice set in systemd": (200, 100), "system.slice set by a kubelet": (79, 100)},
+        ),
+        (
+            "cgroup: v1, system_slice: 512, root: {docker: 3000}",
+            "v2",
+            {
+                "system.slice and docker set in systemd": (50, 292),
+                "system.slice and docker set by a kubelet": (20, 115),
+            },
+        ),
+        # Both formulas make the same of it.
+        ("cgroup: v1, system_slice: 2, root: {docker: 1024}", "v2", {"": (1, 100)}),
+        (
+            "cgroup: v2, system_slice: 200, root: {docker: 100}",
+            "- cgroup: v1",
+            {"system.slice set in systemd": (2048, 1024), "system.slice set by a kubelet": (5219, 1024)},
+        ),
+        # Nothing is converted where the version stays, or the value after it is said.
+        ("cgroup: v2, system_slice: 200, root: {docker: 100}", "v2", {"": (200, 100)}),
+        ("cgroup: v1, system_slice: 2048, root: {docker: 1024}", "- {cgroup: v2, system_slice: 150}", {"": (150, 100)}),
+    ],
 )
-def test_on_the_way_to_v2_a_set_value_follows_the_kubelets_formula(now: str, after: tuple[int, int]) -> None:
-    setup = then("v2", f"- {{cgroup: v1, {now}root: {{docker: 1024}}, runtimes: {{default: linear}}}}")
-    assert (setup.system_slice, dict(setup.root)["docker"]) == after
+def test_who_set_a_value_at_the_root_decides_what_it_becomes(
+    tmp_path: Path, now: str, to: str, after: dict[str, tuple[int, int]]
+) -> None:
+    if to.startswith("- "):
+        (tmp_path / "after.yaml").write_text(to)
+        to = str(tmp_path / "after.yaml")
+    objects = cluster(node(), pod("p", container("c", "1")))
+    (comparison,) = compared(objects, f"- {{{now}, runtimes: {{default: linear}}}}", to)
+    found = {case.when: (case.then.system_slice, dict(case.then.root)["docker"]) for case in comparison.cases}
+    assert found == after
+
+
+def test_a_kubelet_that_enforces_nothing_left_the_value_to_systemd() -> None:
+    said = {"cgroupDriver": "systemd", "enforceNodeAllocatable": ["pods"]}
+    config = metrics.config(json.dumps({"kubeletconfig": said}).encode())
+    answers = KubeletAnswers("n1", "v1", False, {"/kubepods.slice": 4096, "/system.slice": 2048}, config, ())
+    objects = replace(cluster(node(), pod("p", container("c", "1"))), kubelets={"n1": answers})
+    (comparison,) = compared(objects, "- {runtimes: {default: linear}}", "v2")
+    assert [(case.when, case.then.system_slice) for case in comparison.cases] == [("", 200)]
+
+
+def test_who_set_a_value_at_the_root_is_asked() -> None:
+    objects = cluster(node(), pod("p", container("c", "1")))
+    found = audited(objects, "- {cgroup: v1, system_slice: 2048, runtimes: {default: linear}}", "v2")
+    (asked,) = of_rule(found, "CGA102").values()
+    assert (asked.severity, asked.title, asked.when) == ("medium", "node state not known", "")
+    assert asked.seen == (
+        "n1: not known is who set system.slice: it is 2048 shares now and becomes weight 200 if systemd did, 79 if a "
+        "kubelet's reserve did; predicted for each possibility."
+    )
+    assert asked.remedy == (
+        "See `systemctl show -p CPUShares -p CPUWeight system.slice` on the node: what is set there is systemd's. Then say in a "
+        "file for --to what it becomes: - {match: {name: n1}, cgroup: v2, system_slice: 200}; --kubelet reads what a kubelet "
+        "enforces."
+    )
+    assert found.workloads[0].effects == ("unknown", "nominal")
+    assert found.verdict.sentence.startswith("For 1 workload it cannot be said")
 
 
 @pytest.mark.parametrize(("cpu", "weight"), [("990m", 39), ("1", 39), ("1010m", 40)])
@@ -168,7 +228,7 @@ def test_a_rollback_to_v1_is_a_target_file_too(tmp_path: Path) -> None:
     target = tmp_path / "after.yaml"
     target.write_text("- cgroup: v1\n")
     setup = then(str(target), "- {cgroup: v2, system_slice: 20, runtimes: {default: linear}}")
-    assert (setup.cgroup, setup.system_slice) == ("v1", 500)
+    assert (setup.cgroup, setup.system_slice) == ("v1", 204)
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,22 @@ def linear_inverse(weight: int) -> int:
     return MIN_SHARES + ((weight - 1) * 262142) // 9999
 
 
+def systemd_weight(shares: int) -> int:
+    """Weight (1..10000) that systemd gives a unit on cgroup v2 for its CPUShares=: the ratio to the default stays.
+
+    Source: systemd src/core/cgroup.c, `cgroup_cpu_shares_to_weight`.
+    """
+    return max(MIN_WEIGHT, min(MAX_WEIGHT, shares * DEFAULT_WEIGHT // DEFAULT_SHARES))
+
+
+def systemd_shares(weight: int) -> int:
+    """Shares (2..262144) that systemd gives a unit on cgroup v1 for its CPUWeight=.
+
+    Source: systemd src/core/cgroup.c, `cgroup_cpu_weight_to_shares`.
+    """
+    return max(MIN_SHARES, min(MAX_SHARES, weight * DEFAULT_SHARES // DEFAULT_WEIGHT))
+
+
 @cache
 def shares_with_weight(weight: int, formula: Formula) -> tuple[int, int]:
     """The smallest and largest shares that `formula` turns into `weight`.

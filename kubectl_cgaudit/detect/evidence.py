@@ -8,6 +8,8 @@ Confidence = Literal["certain", "likely", "hint", "assumed", "unknown"]
 """certain: measured. likely: a verified rule. hint: a default or recommendation. assumed: the states file says so."""
 
 NOT_QUADRATIC = "not quadratic"
+CONFIGZ = "kubelet /configz"
+"""A source: what a kubelet says of its configuration."""
 
 
 class Evidence(Struct, frozen=True):

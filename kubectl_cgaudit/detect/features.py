@@ -1,8 +1,8 @@
 """What the runtime handlers' features say.
 
 A handler without user namespaces is older than runc 1.2, so it is no quadratic runc or crun; it may be Kata, or any youki.
-Source: containerd and CRI-O `RuntimeHandlerFeatures`; runc 1.1.15 reports false, runc 1.3.6 and crun 1.21 true. containerd asks for
-ID-mapped mounts too (`supportsCRIUserns`), which youki says it has not (`commands/features.rs`), whatever its formula.
+Source: containerd and CRI-O `RuntimeHandlerFeatures`; runc 1.1.15 reports false, runc 1.3.6 and crun 1.21 true. containerd asks
+for ID-mapped mounts too (`supportsCRIUserns`), which youki says it has not (`commands/features.rs`), whatever its formula.
 """
 
 from collections.abc import Iterator

@@ -25,13 +25,12 @@ from kubectl_cgaudit.cgroups.weights import (
     quadratic,
 )
 from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig
-from kubectl_cgaudit.detect.evidence import Evidence
+from kubectl_cgaudit.detect.evidence import CONFIGZ, Evidence
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.runtime import sets_none
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion
 
 _CADVISOR = "kubelet /metrics/cadvisor"
-_CONFIGZ = "kubelet /configz"
 _SYSTEM_KEYS = {"system-reserved", "system-reserved-compressible"}
 _KUBE_KEYS = {"kube-reserved", "kube-reserved-compressible"}
 
@@ -110,20 +109,20 @@ def _of_config(
     if by_path is None and config.cgroup_driver in ("systemd", "cgroupfs"):
         # Before 1.35 the field stays at its default when the driver comes from the runtime.
         sure = kubelet is not None and kubelet >= KubeletVersion(1, 35, 0)
-        yield Evidence("driver", config.cgroup_driver, "certain" if sure else "hint", _CONFIGZ, "cgroupDriver")
+        yield Evidence("driver", config.cgroup_driver, "certain" if sure else "hint", CONFIGZ, "cgroupDriver")
     enforced = set(config.enforce_node_allocatable)
     listed = ", ".join(config.enforce_node_allocatable) or "nothing"
-    yield Evidence("reserves", listed, "certain", _CONFIGZ, f"enforceNodeAllocatable is {listed}")
+    yield Evidence("reserves", listed, "certain", CONFIGZ, f"enforceNodeAllocatable is {listed}")
     if config.cgroups_per_qos:
         made_of = "allocatable" if "pods" in enforced else "capacity"
-        yield Evidence("kubepods", made_of, "certain", _CONFIGZ, f"enforceNodeAllocatable is {listed}")
+        yield Evidence("kubepods", made_of, "certain", CONFIGZ, f"enforceNodeAllocatable is {listed}")
     else:
-        yield Evidence("kubepods", "none", "certain", _CONFIGZ, "cgroupsPerQOS is false")
+        yield Evidence("kubepods", "none", "certain", CONFIGZ, "cgroupsPerQOS is false")
     if not config.cpu_cfs_quota:
-        yield Evidence("quota", "off", "certain", _CONFIGZ, "cpuCFSQuota is false")
+        yield Evidence("quota", "off", "certain", CONFIGZ, "cpuCFSQuota is false")
     if config.cpu_cfs_quota_period_us != 100_000:
         period = str(config.cpu_cfs_quota_period_us)
-        yield Evidence("period", period, "certain", _CONFIGZ, f"cpuCFSQuotaPeriod is {period} us")
+        yield Evidence("period", period, "certain", CONFIGZ, f"cpuCFSQuotaPeriod is {period} us")
     if version is None:
         return
     for keys, cgroup, milli in (
@@ -135,7 +134,7 @@ def _of_config(
             value = str(shares if version == "v1" else linear(shares))
             about = "system_slice" if name == SYSTEM_SLICE else f"root:{name}"
             saw = f"{', '.join(sorted(enforced & keys))} is enforced on {cgroup} with {milli}m CPU"
-            yield Evidence(about, value, "certain", _CONFIGZ, saw)
+            yield Evidence(about, value, "certain", CONFIGZ, saw)
 
 
 def _of_system(answers: KubeletAnswers, version: CgroupVersion | None) -> Iterator[Evidence]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from kubectl_cgaudit.cgroups.paths import Driver
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, Formula
-from kubectl_cgaudit.detect.evidence import Confidence, Evidence
+from kubectl_cgaudit.detect.evidence import CONFIGZ, Confidence, Evidence
 from kubectl_cgaudit.detect.runtime import Runtime, of_handler
 
 CgroupVersion = Literal["v1", "v2"]
@@ -103,6 +103,13 @@ class Setup(Struct, frozen=True):
     leftovers: tuple[Leftover, ...] = ()
     enforced: tuple[str, ...] = ()
     """The top-level cgroups whose value the kubelet writes: a reserve of 1 CPU looks like a default, and is none."""
+    reserves_known: bool = False
+    """Whether the kubelet said which reserves it enforces: whatever else is set at the root, it did not set."""
+
+    @property
+    def top_level(self) -> tuple[tuple[str, int], ...]:
+        """Name and value of what competes with kubepods."""
+        return ((SYSTEM_SLICE, self.system_slice), *self.root)
 
     def runtime(self, handler: str) -> Runtime:
         """What a handler runs. Raises KeyError for one that the node's pods do not use."""
@@ -136,7 +143,8 @@ def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ..
     unknown = [handler for handler in used if state.runtime(handler) is None]
     versions: tuple[CgroupVersion, ...] = (state.cgroup,) if state.cgroup else ("v1", "v2")
     formulas: tuple[Formula | None, ...] = ("linear", "quadratic") if unknown else (None,)
-    enforced = tuple(name for about, name in _top_level(state) if state.basis_of(about).confidence == "certain")
+    enforced = tuple(name for about, name in _top_level(state) if state.basis_of(about).source.startswith(CONFIGZ))
+    reserves_known = state.basis_of("reserves").confidence == "certain"
     answers = []
     for version in versions:
         for formula in formulas:
@@ -159,6 +167,7 @@ def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ..
                 period_us=state.period_us,
                 leftovers=state.leftovers if version == "v2" else (),
                 enforced=enforced,
+                reserves_known=reserves_known,
             )
             answers.append((", ".join(words), setup))
     return tuple(answers)

@@ -123,6 +123,6 @@ def _assumptions(comparisons: tuple[Comparison, ...], scenario: Scenario) -> Ite
         yield "The cgroup driver is systemd where the states file does not say otherwise."
     if any(case.now.cgroup != case.then.cgroup for comparison in comparisons for case in comparison.cases):
         yield (
-            "On the way from v1 to v2 a top-level cgroup at its default keeps the default; "
-            "a set value follows the linear formula."
+            "On the way to the other cgroup version a top-level cgroup at its default keeps the default; a value set in systemd "
+            "keeps its ratio to that, one that a kubelet's reserve set follows the linear formula."
         )

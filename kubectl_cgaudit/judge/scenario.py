@@ -8,7 +8,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups.version import KubeletVersion
-from kubectl_cgaudit.cgroups.weights import MAX_WEIGHT, MIN_SHARES, linear, linear_inverse
+from kubectl_cgaudit.cgroups.weights import (
+    MAX_WEIGHT,
+    MIN_SHARES,
+    linear,
+    linear_inverse,
+    systemd_shares,
+    systemd_weight,
+)
 from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect import runtime, states
 from kubectl_cgaudit.detect.runtime import FIRST_QUADRATIC, Runtime
@@ -107,24 +114,56 @@ def ways(
     """What a node that is `now` may become, each with what that assumes. Raises UsageError as `after` does.
 
     A target speaks of one runtime, and not every handler says which it runs. Where only runc is spoken of they are taken to
-    run it, as nearly all do; else each may run runc or one of the runtimes that are spoken of.
+    run it, as nearly all do; else each may run runc or one of the runtimes that are spoken of. And a value that somebody set
+    at the root is systemd's or a kubelet's, and each makes another of it on the other cgroup version.
     """
+    for words, unnamed in _unnamed(scenario, now):
+        setup = after(scenario, node, now, version_known=version_known, unnamed=unnamed)
+        other = setup
+        if _may_be_either(now):
+            other = after(scenario, node, now, version_known=version_known, unnamed=unnamed, by_kubelet=True)
+        names = " and ".join(name for name, value in setup.top_level if dict(other.top_level)[name] != value)
+        if not names:
+            yield words, setup
+        else:
+            yield (*words, f"{names} set in systemd"), setup
+            yield (*words, f"{names} set by a kubelet"), other
+
+
+def _unnamed(scenario: Scenario, now: Setup) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What a handler may run that does not say it, and what that assumes."""
     spoken = sorted({target.name or "" for target in scenario.runtimes} | {"runc"})
     if len(spoken) == 1 or not any(_says_nothing(handler, run) for handler, run in now.runtimes):
-        yield (), after(scenario, node, now, version_known=version_known)
+        yield (), "runc"
         return
     for name in spoken:
-        yield (f"unnamed runtime is {name}",), after(scenario, node, now, version_known=version_known, unnamed=name)
+        yield (f"unnamed runtime is {name}",), name
 
 
-def after(scenario: Scenario, node: Node, now: Setup, *, version_known: bool = True, unnamed: str = "runc") -> Setup:
+def _may_be_either(setup: Setup) -> bool:
+    """Whether somebody set a value at the root, and it is not known who."""
+    default = default_root_value(setup.cgroup)
+    return not setup.reserves_known and any(
+        value != default and name not in setup.enforced for name, value in setup.top_level
+    )
+
+
+def after(
+    scenario: Scenario,
+    node: Node,
+    now: Setup,
+    *,
+    version_known: bool = True,
+    unnamed: str = "runc",
+    by_kubelet: bool = False,
+) -> Setup:
     """What a node that is `now` will be. Raises UsageError when a target file does not fit the node.
 
     Every container is created anew on the way: what is left over from before an earlier upgrade is gone. `unnamed` is what
-    handlers run that do not say it.
+    handlers run that do not say it; `by_kubelet`, that a kubelet set the values at the root of which nobody knows who did.
     """
     setup = replace(now, leftovers=())
-    setup = _on_cgroup(setup, "v2") if scenario.v2 else setup
+    setup = _on_cgroup(setup, "v2", by_kubelet=by_kubelet) if scenario.v2 else setup
     if scenario.new_runtime:
         setup = replace(setup, runtimes=tuple((name, runtime.upgraded(run)) for name, run in setup.runtimes))
     for target in scenario.runtimes:
@@ -140,7 +179,7 @@ def after(scenario: Scenario, node: Node, now: Setup, *, version_known: bool = T
     # Whichever rule says the version, the values of all of them have its unit.
     versions = [rule.cgroup for rule in rules if rule.cgroup]
     if versions:
-        setup = _on_cgroup(setup, versions[-1])
+        setup = _on_cgroup(setup, versions[-1], by_kubelet=by_kubelet)
     for rule in rules:
         if (rule.root or rule.system_slice is not None) and not (version_known or versions):
             raise UsageError(
@@ -180,19 +219,20 @@ def _fits(value: int, rule: Rule, setup: Setup) -> int:
     return value
 
 
-def _on_cgroup(setup: Setup, version: CgroupVersion) -> Setup:
+def _on_cgroup(setup: Setup, version: CgroupVersion, *, by_kubelet: bool) -> Setup:
     if setup.cgroup == version:
         return setup
+    default = default_root_value(setup.cgroup)
+
+    def converted(name: str, value: int) -> int:
+        of_kubelet = name in setup.enforced or (by_kubelet and value != default)
+        if version == "v2":
+            return linear(value) if of_kubelet else systemd_weight(value)
+        return linear_inverse(value) if of_kubelet else systemd_shares(value)
+
     return replace(
         setup,
         cgroup=version,
-        system_slice=_converted(setup.system_slice, version, enforced=SYSTEM_SLICE in setup.enforced),
-        root=tuple((name, _converted(value, version, enforced=name in setup.enforced)) for name, value in setup.root),
+        system_slice=converted(SYSTEM_SLICE, setup.system_slice),
+        root=tuple((name, converted(name, value)) for name, value in setup.root),
     )
-
-
-def _converted(value: int, version: CgroupVersion, *, enforced: bool) -> int:
-    """A top-level value on the other version: a default stays the default, a set one follows the kubelet's formula."""
-    if not enforced and value == default_root_value("v1" if version == "v2" else "v2"):
-        return default_root_value(version)
-    return linear(value) if version == "v2" else linear_inverse(value)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from kubectl_cgaudit.cgroups.version import refuses_v1
 from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.detect.runtime import named_by
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE, Setup
 from kubectl_cgaudit.judge.audit import Finding, Severity, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
@@ -69,6 +70,7 @@ def unknown(_context: Context, comparison: Comparison) -> Iterator[Finding]:
         seen = f"{name}: the evidence contradicts itself: {'; '.join(state.contradictions)}."
         remedy = "Look on the node, correct --states, or restart what was upgraded; `kubectl cgaudit nodes --evidence`."
         yield CONTRADICTED.finding("medium", Subject("node", name), "", seen, remedy)
+    yield from _who_set(comparison)
     if state.cgroup and not handlers:
         return
     open_ = [] if state.cgroup else ["its cgroup version"]
@@ -77,6 +79,35 @@ def unknown(_context: Context, comparison: Comparison) -> Iterator[Finding]:
     verb = "are" if len(open_) > 1 else "is"
     seen = f"{name}: not known {verb} {' and '.join(open_)}; predicted for each possibility.{hints}"
     yield UNKNOWN_STATE.finding("medium", Subject("node", name), "", seen, _settle(comparison, handlers))
+
+
+def _who_set(comparison: Comparison) -> Iterator[Finding]:
+    """The values at the root of which systemd makes one thing on the way and a kubelet another."""
+    first = comparison.cases[0]
+    ends = {each.then.top_level: each.then for each in comparison.cases if each.now is first.now}
+    if len(ends) == 1:
+        return
+    name, now, then = comparison.node.name, dict(first.now.top_level), first.then
+    both = [dict(end) for end in ends]
+    asked = [each for each in now if len({end[each] for end in both}) > 1]
+    parts = [
+        f"{each}: it is {_worth(now[each], first.now)} now and becomes {_worth(both[0][each], then)} if systemd did, "
+        f"{both[-1][each]} if a kubelet's reserve did"
+        for each in asked
+    ]
+    seen = f"{name}: not known is who set {'; '.join(parts)}; predicted for each possibility."
+    root = ", ".join(f"{each}: {both[0][each]}" for each in asked if each != SYSTEM_SLICE)
+    values = [f"system_slice: {both[0][SYSTEM_SLICE]}"] * (SYSTEM_SLICE in asked) + [f"root: {{{root}}}"] * bool(root)
+    remedy = (
+        f"See `systemctl show -p CPUShares -p CPUWeight {' '.join(asked)}` on the node: what is set there is systemd's. Then say "
+        f"in a file for --to what it becomes: - {{match: {{name: {name}}}, cgroup: {then.cgroup}, {', '.join(values)}}}; "
+        "--kubelet reads what a kubelet enforces."
+    )
+    yield UNKNOWN_STATE.finding("medium", Subject("node", name), "", seen, remedy)
+
+
+def _worth(value: int, setup: Setup) -> str:
+    return f"{value} shares" if setup.cgroup == "v1" else f"weight {value}"
 
 
 def _settle(comparison: Comparison, handlers: list[str]) -> str:
