@@ -115,7 +115,7 @@ def test_recorded_cluster() -> None:
     page = Page(text)
     assert audit.verdict.sentence.startswith(
         "5 of 15 workloads lose CPU priority against system processes; worst is shop/checkout on worker-c, from 1.29 to "
-        "0.492 times system.slice (-62%; of the full node 20% in place of 27%). In 5 workloads (3 of which also lose) CPU moves "
+        "0.492 times system.slice (-62%; from 27% to 20% of the full node). In 5 workloads (3 of which also lose) CPU moves "
     )
     assert text.count(f'<p class="verdict">{audit.verdict.sentence.replace("->", "→")}</p>') == 1
     found = [re.search(r'<th scope="row">(?:<a href="#w\d+">)?(.*?)(?:</a>)?<span', row) for row in rows(text)]

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.model import Gap
 from kubectl_cgaudit.judge.condition import condition
-from tests.support import V1, V2_LINEAR, audited, cluster, container, node, of_rule, pod
+from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, of_rule, pod
 
 
 def test_what_the_numbers_rest_on() -> None:
@@ -78,16 +78,64 @@ def test_the_verdict_where_nobody_loses(tmp_path: Any) -> None:
     )
     a, b = (pod(name, container("c", "1")) for name in ("a", "b"))
     assert sentence(V2_LINEAR, to, node(), a) == (
-        "No workload loses CPU priority; 1 of 1 workload gains against system processes."
+        "No workload loses 10% against system processes, and no container 5% of its part of its pod; 1 of 1 workload gains "
+        "against system processes."
     )
     assert sentence(V2_LINEAR, to, node(), a, b) == (
-        "No workload loses CPU priority; 2 of 2 workloads gain against system processes."
+        "No workload loses 10% against system processes, and no container 5% of its part of its pod; 2 of 2 workloads gain "
+        "against system processes."
     )
     assert sentence(V2_LINEAR, "v2", node(), a) == (
         "Not affected: of 1 workload none loses 10% against system processes, and no container 5% of its part of its pod."
     )
     assert sentence(V2_LINEAR, "runtime", node(), a).endswith(
         " Another number in cpu.weight, which alone decides nothing: 1 workload."
+    )
+
+
+def test_a_threshold_of_ones_own_is_in_the_verdict() -> None:
+    found = audited(cluster(node(), pod("p", container("c", "1"))), V1, "v2", "system-loss=90%", "pod-move=7.5%")
+    assert found.verdict.sentence == (
+        "Not affected beyond the thresholds: of 1 workload none loses 90% against system processes, and no container 7.5% of "
+        "its part of its pod. Another number in cpu.weight, which alone decides nothing: 1 workload."
+    )
+
+
+def test_a_program_that_misreads_the_number_is_in_the_verdict() -> None:
+    java = pod("p", container("c", "1", image="openjdk:11.0.16"))
+    assert sentence(V2_LINEAR, "runtime", node(), java) == (
+        "The shares of CPU are not affected: of 1 workload none loses 10% against system processes, and no container 5% of its "
+        "part of its pod. But programs of 1 workload misread cpu.weight, or may (CGA401)."
+    )
+
+
+def test_contradictions_are_in_the_verdict() -> None:
+    raw = node()
+    raw["status"]["runtimeHandlers"] = [{"name": "", "features": {"userNamespaces": False}}]
+    found = audited(cluster(raw, pod("p", container("c", "1"))), V2_QUADRATIC, "v2")
+    assert found.verdict.sentence.endswith(" On 1 node the evidence contradicts itself (CGA102).")
+
+
+def test_a_step_says_that_there_are_other_remedies() -> None:
+    """Each node needs a weight of its own for system.slice."""
+    pods = [pod(f"p{on}", container("c", "1"), on=on) for on in ("n1", "n2", "n3")]
+    (step,) = audited(cluster(node("n1"), node("n2"), node("n3"), *pods), V1, "v2").verdict.next_steps
+    assert step.startswith("CGA201 (default/pn1): Once n1 is on cgroup v2, not before, keep the ratio of now: ")
+    assert step.endswith(
+        " There are 2 more remedies of CGA201, for other nodes or workloads: with its findings (-o markdown, html or json)."
+    )
+    (alone,) = audited(cluster(node("n1"), pods[0]), V1, "v2").verdict.next_steps
+    assert "more remed" not in alone
+
+
+def test_what_does_not_come_back_is_named(tmp_path: Any) -> None:
+    """With the workloads that have pods there."""
+    pods = [pod(f"p{n}", container("c", "1"), on=f"n{n}") for n in range(5)]
+    old = "".join(f"- {{match: {{name: n{n}}}, cgroup: v1}}\n" for n in range(4))
+    rules = f"- {{cgroup: v2, runtimes: {{default: runc 1.1.15}}}}\n{old}"
+    assert sentence(rules, "kubelet=1.35", *(node(f"n{n}") for n in range(5)), *pods) == (
+        "4 nodes (n0, n1, n2 and 1 more) will not come back from the kubelet upgrade. 4 of 5 workloads have pods that do not "
+        "run after the move."
     )
 
 

@@ -1,6 +1,7 @@
 """What is said of workloads: effects, and that an open question is never a pass."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.judge.shifts import Shifts
 from kubectl_cgaudit.judge.source import Pods, Source
 from kubectl_cgaudit.judge.tally import Tally
-from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod, recorded_audit
+from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, of_rule, pod, recorded_audit
 
 TWO = pod("p", container("app", "200m"), container("sidecar", "20m"))
 ONE = pod("p", container("app", "200m"))
@@ -139,7 +140,7 @@ def test_windows_virtual_and_homeless_are_set_apart_counted_and_named() -> None:
             V1,
             "v2",
             "1 of 1 workload loses CPU priority against system processes; worst is default/p on n1, from 4 to 1.57 "
-            "times system.slice (-61%; of the full node 61% in place of 80%).",
+            "times system.slice (-61%; from 80% to 61% of the full node).",
         ),
         (
             "",
@@ -216,22 +217,28 @@ STARTS = pod("p", container("c", "50m", "77m"))
 @pytest.mark.parametrize(
     ("kubelet", "rules", "to", "effect", "sentence"),
     [
-        ("v1.32.9", V1, "runtime", "stops", "1 workload will have a container that does not start."),
-        ("v1.33.13", V1, "kubelet=1.35", "stops", "1 node will not come back from the kubelet upgrade."),
+        ("v1.32.9", V1, "runtime", "stops", "1 workload (default/p) will have a container that does not start."),
+        (
+            "v1.33.13",
+            V1,
+            "kubelet=1.35",
+            "stops",
+            "1 node (n1) will not come back from the kubelet upgrade. 1 of 1 workload has pods",
+        ),
         (
             "v1.32.9",
             "",
             "runtime",
             "unknown",
-            "1 workload may have a container that does not start, if cgroup v1 and the runtime is runc and the cgroup "
-            "driver is systemd. ",
+            "1 workload (default/p) may have a container that does not start, if cgroup v1 and the runtime is runc and the "
+            "cgroup driver is systemd. ",
         ),
         (
             "v1.33.13",
             "",
             "kubelet=1.35",
             "unknown",
-            "1 node may not come back from the kubelet upgrade, if cgroup v1. ",
+            "1 node (n1) may not come back from the kubelet upgrade, if cgroup v1. ",
         ),
         ("v1.36.2", V1, "kubelet=1.36.3", "none", "Not affected: "),
     ],
@@ -244,23 +251,52 @@ def test_what_stops_is_said_first_and_what_may_stop_apart(
     assert result.verdict.sentence.startswith(sentence)
 
 
-def test_the_worst_loss_is_one_that_holds_in_every_case() -> None:
+def test_the_worst_loss_is_one_that_holds_in_every_case(tmp_path: Path) -> None:
     """n2's version is open: its -61% only may come, so n1's smaller sure loss is the worst."""
+    (tmp_path / "to.yaml").write_text("- cgroup: v2\n- {match: {name: n1}, system_slice: 118}")
     objects = cluster(
         node("n1"),
         node("n2"),
         pod("a", container("c", "1")),
         pod("b", container("c", "1"), on="n2"),
     )
-    rules = "- {match: {name: n1}, cgroup: v2, system_slice: 80, runtimes: {default: runc 1.3.6}}\n"
+    rules = "- {match: {name: n1}, cgroup: v2, runtimes: {default: runc 1.3.6}}\n"
     rules += "- {match: {name: n2}, runtimes: {default: runc 1.3.6}}"
-    result = audited(objects, rules, "v2")
-    assert "worst is" not in result.verdict.sentence
-    assert {w.name: w.effect for w in result.workloads} == {"a": "none", "b": "unknown"}
+    result = audited(objects, rules, str(tmp_path / "to.yaml"))
+    assert {w.name: w.effect for w in result.workloads} == {"a": "loses", "b": "unknown"}
     assert result.verdict.sentence == (
-        "For 1 workload it cannot be said, because what their nodes run is not known; at worst default/b loses 61% against "
-        "system processes."
+        "1 of 2 workloads loses CPU priority against system processes; worst is default/a on n1, from 1.57 to 1.33 times "
+        "system.slice (-15%; from 61% to 57% of the full node). For 1 workload it cannot be said, because what their nodes "
+        "run is not known; at worst default/b loses 61% against system processes."
     )
+
+
+def test_a_mild_loss_that_is_sure_hides_no_grave_one_that_may_come(tmp_path: Path) -> None:
+    """Of one workload: --fail-on high must not pass because another pod of it loses a little for sure."""
+    (tmp_path / "to.yaml").write_text("- cgroup: v2\n- {match: {name: n1}, system_slice: 118}")
+    pods = [
+        pod(f"web-{n}", container("c", "1"), on=on, owner=("StatefulSet", "web")) for n, on in enumerate(("n1", "n2"))
+    ]
+    rules = "- {match: {name: n1}, cgroup: v2, runtimes: {default: runc 1.3.6}}\n"
+    rules += "- {match: {name: n2}, runtimes: {default: runc 1.3.6}}"
+
+    def loss(*objects: dict[str, Any]) -> tuple[str, str, bool]:
+        (found,) = of_rule(audited(cluster(*objects), rules, str(tmp_path / "to.yaml")), "CGA201").values()
+        return found.severity, found.when, "1 more of this workload is found by this rule" in found.seen
+
+    assert loss(node("n1"), pods[0]) == ("low", "", False)
+    assert loss(node("n2"), pods[1]) == ("high", "if cgroup v1", False)
+    assert loss(node("n1"), node("n2"), *pods) == ("high", "if cgroup v1", True)
+
+
+def test_findings_of_one_rule_that_say_the_same_stand_together() -> None:
+    raws = [node(f"n{n}") for n in range(3)]
+    for raw in raws:
+        raw["status"]["runtimeHandlers"] = [{"name": "", "features": {"userNamespaces": False}}]
+    pods = [pod(f"p{n}", container("c", "1"), on=f"n{n}") for n in range(3)]
+    found = audited(cluster(*raws, *pods), "- {runtimes: {default: runc 1.3.6}}", "v2")
+    titles = [each.title for each in found.findings if each.rule == "CGA102"]
+    assert titles == ["evidence contradicts itself"] * 3 + ["node state not known"] * 3
 
 
 def test_a_pod_that_was_not_read_hides_no_worst_case_of_the_others() -> None:
@@ -283,7 +319,7 @@ def test_a_workload_that_surely_loses_in_one_pod_is_named_as_such_where_another_
     }
     assert result.verdict.sentence == (
         "1 of 2 workloads loses CPU priority against system processes; worst is default/d on n1, from 4 to 1.57 times "
-        "system.slice (-61%; of the full node 61% in place of 80%). For 2 workloads, 1 of which also loses, it cannot be said "
+        "system.slice (-61%; from 80% to 61% of the full node). For 2 workloads, 1 of which also loses, it cannot be said "
         "of every pod, because what their nodes run is not known; at worst default/d loses 61% against system processes."
     )
 

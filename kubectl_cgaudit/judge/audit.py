@@ -251,9 +251,9 @@ class Finding(_Record, frozen=True, gc=False):
     remedy: str
 
     @property
-    def order(self) -> tuple[int, str, bool]:
-        """To sort by: worst severity first; inside a rule what is sure comes first."""
-        return SEVERITIES.index(self.severity), self.rule, bool(self.when)
+    def order(self) -> tuple[int, str, str, bool]:
+        """To sort by: worst severity first; inside a rule what it says is kept together, and what is sure comes first."""
+        return SEVERITIES.index(self.severity), self.rule, self.title, bool(self.when)
 
 
 class ExceptedFinding(_Record, frozen=True):

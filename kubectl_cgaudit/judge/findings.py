@@ -45,8 +45,8 @@ class Findings(Sequence[Finding]):
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         known: dict[_Rule, int] = {}
-        open_: dict[tuple[int, str, bool], list[_Row]] = {}
-        full: dict[tuple[int, str, bool], list[tuple[int, bytes]]] = {}
+        open_: dict[tuple[int, str, str, bool], list[_Row]] = {}
+        full: dict[tuple[int, str, str, bool], list[tuple[int, bytes]]] = {}
         for finding in findings:
             rule = known.setdefault(_Rule(finding.rule, finding.severity, finding.title, finding.why), len(known))
             about = finding.subject

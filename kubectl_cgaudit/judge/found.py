@@ -15,11 +15,12 @@ from kubectl_cgaudit.judge.rules.context import Context, PodRule
 class _Worst(Struct, gc=False):
     """The worst place of a rule in a workload, and how many places there are. There are many: it holds no tuples."""
 
+    grade: int
     sure: bool
     badness: float
     pod: str
     container: str
-    """The first four decide between two."""
+    """The first five decide between two: what is sure hides nothing graver that only may hold."""
     place: int | None
     """The container's place in its pod; None for the pod itself."""
     comparison: Comparison
@@ -34,7 +35,7 @@ class FoundInPods:
         self._context = context
         self._rules = rules
         self._worst: list[dict[Key, _Worst]] = [{} for _ in rules]
-        self._by_share = [(place, rule.by_share) for place, rule in enumerate(rules) if rule.by_share]
+        self._by_share = [(place, rule, rule.by_share) for place, rule in enumerate(rules) if rule.by_share]
 
     def add(self, key: Key, comparison: Comparison, index: int, kind: Kind, changes: Sequence[float | None]) -> None:
         """Take in a pod: its kind, and its change against the system in each case."""
@@ -42,19 +43,19 @@ class FoundInPods:
         name = pod.name
         for found in kind.found:
             container = "" if found.container is None else pod.containers[found.container].name
-            rank = found.sure, found.badness, name, container
+            rank = found.grade, found.sure, found.badness, name, container
             self._take(found.rule, key, rank, found.container, comparison, index)
-        for place, holds in self._by_share:
+        for place, rule, holds in self._by_share:
             hit = [each for each in changes if each is not None and holds(self._context.thresholds, each)]
             if hit:
                 sure, badness = len(hit) == len(changes), shown(-min(hit))
-                self._take(place, key, (sure, badness, name, ""), None, comparison, index)
+                self._take(place, key, (rule.grade(badness), sure, badness, name, ""), None, comparison, index)
 
     def _take(
         self,
         rule: int,
         key: Key,
-        rank: tuple[bool, float, str, str],
+        rank: tuple[int, bool, float, str, str],
         place: int | None,
         comparison: Comparison,
         index: int,
@@ -64,12 +65,12 @@ class FoundInPods:
             self._worst[rule][key] = _Worst(*rank, place, comparison, index)
             return
         worst.count += 1
-        if rank > (worst.sure, worst.badness, worst.pod, worst.container):
-            worst.sure, worst.badness, worst.pod, worst.container = rank
+        if rank > (worst.grade, worst.sure, worst.badness, worst.pod, worst.container):
+            worst.grade, worst.sure, worst.badness, worst.pod, worst.container = rank
             worst.place, worst.comparison, worst.index = place, comparison, index
 
     def findings(self) -> Iterator[Finding]:
-        """One finding a workload and rule, sure ones and the worst first."""
+        """One finding a workload and rule, the worst first."""
         for rule, worst in zip(self._rules, self._worst, strict=True):
             for key in sorted(worst, key=lambda key: (-worst[key].badness, key)):
                 yield self._finding(rule, key, worst.pop(key))

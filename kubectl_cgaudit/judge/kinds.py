@@ -33,11 +33,13 @@ class Moved(Struct, frozen=True, gc=False):
 
 
 class Found(Struct, frozen=True, gc=False):
-    """Where a rule holds: which of the rules, in which container, whether in every case, and how bad it is."""
+    """Where a rule holds: which of the rules, in which container, how grave, whether in every case, and how bad it is."""
 
     rule: int
     container: int | None
     """Its place in the pod; None for the pod itself."""
+    grade: int
+    """The graver, the greater."""
     sure: bool
     badness: float
 
@@ -186,7 +188,7 @@ class Kinds:
         trees = comparison.pod(index) if may else ()
         for place, rule in may:
             for hit in rule.hits(self._context, comparison, placed, trees):
-                yield Found(place, hit.place, hit.when == "", hit.badness)
+                yield Found(place, hit.place, rule.grade(hit.badness), hit.when == "", hit.badness)
 
 
 def _setting(comparison: Comparison, handler: str) -> object:

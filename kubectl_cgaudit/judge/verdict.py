@@ -1,16 +1,17 @@
 """The answer in one sentence, and what to do next."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from kubectl_cgaudit.judge.audit import EFFECTS, SEVERITIES, Coverage, Effect, Finding, Verdict, WorkloadAudit
 from kubectl_cgaudit.judge.key import Key
-from kubectl_cgaudit.judge.rules.catalogue import UNKNOWN_STATE, V1_NODE, WILL_NOT_START
+from kubectl_cgaudit.judge.rules.catalogue import CONTRADICTED, MISREADS_WEIGHT, UNKNOWN_STATE, V1_NODE, WILL_NOT_START
 from kubectl_cgaudit.judge.tally import SureLoss
 from kubectl_cgaudit.judge.thresholds import Thresholds
-from kubectl_cgaudit.text import counted, number, percent
+from kubectl_cgaudit.text import counted, named, number, percent
 
 _MOST_STEPS = 5
+_NAMED = 3
 
 
 def conclude(
@@ -26,41 +27,52 @@ def conclude(
     """
     effects = Counter(workload.effect for workload in workloads)
     severities: Counter[str] = Counter()
-    critical: Counter[tuple[str, str]] = Counter()
-    asked = False
+    titles: Counter[str] = Counter()
+    critical: dict[tuple[str, str], list[str]] = defaultdict(list)
     for finding in findings:
         severities[finding.severity] += 1
-        critical[finding.rule, finding.when] += finding.severity == "critical"
-        asked = asked or finding.title == UNKNOWN_STATE.title
+        titles[finding.title] += 1
+        if finding.severity == "critical":
+            critical[finding.rule, finding.when].append(finding.subject.title)
     parts = [
-        _stopping(critical),
+        _stopping(critical, workloads),
         _losing(len(workloads), sure_losses),
         _moving(workloads),
         _open(workloads, coverage),
     ]
-    said = [part for part in parts if part] or [_calm(workloads, effects, thresholds, asked=asked)]
+    said = [part for part in parts if part] or [_calm(workloads, effects, thresholds, titles)]
+    caveats = _caveats(coverage, titles[CONTRADICTED.title], found=any(parts))
     return Verdict(
-        sentence=" ".join([*_incomplete(coverage, found=any(parts)), *said, *_caveats(coverage, found=any(parts))]),
+        sentence=" ".join([*_incomplete(coverage, found=any(parts)), *said, *caveats]),
         workloads={effect: effects[effect] for effect in EFFECTS},
         findings={severity: severities[severity] for severity in SEVERITIES},
         next_steps=steps(findings),
     )
 
 
-def _stopping(critical: Counter[tuple[str, str]]) -> str:
-    """How many do not start, by rule and what it depends on."""
+def _stopping(critical: Mapping[tuple[str, str], Sequence[str]], workloads: Sequence[WorkloadAudit]) -> str:
+    """What does not start, by rule and what it depends on."""
     parts = []
     for rule, what, fate in (
         (V1_NODE.id, "node", "not come back from the kubelet upgrade"),
         (WILL_NOT_START.id, "workload", "have a container that does not start"),
     ):
-        open_ = {when: count for (of, when), count in critical.items() if of == rule and when and count}
-        sure = critical[rule, ""]
+        open_ = {when: names for (of, when), names in critical.items() if of == rule and when}
+        sure = critical.get((rule, ""), ())
         if sure:
-            parts.append(f"{counted(sure, what)} will {fate}.")
+            parts.append(f"{_these(sure, what)} will {fate}.")
         if open_:
-            parts.append(f"{counted(sum(open_.values()), what)} may {fate}, {' or '.join(sorted(open_))}.")
+            names = [name for each in open_.values() for name in each]
+            parts.append(f"{_these(names, what)} may {fate}, {' or '.join(sorted(open_))}.")
+    hit = sum("stops" in workload.effects for workload in workloads)
+    if any(of == V1_NODE.id for of, _ in critical) and hit:
+        verb = "has" if hit == 1 else "have"
+        parts.append(f"{hit} of {counted(len(workloads), 'workload')} {verb} pods that do not run after the move.")
     return " ".join(parts)
+
+
+def _these(names: Sequence[str], what: str) -> str:
+    return f"{counted(len(names), what)} ({named(sorted(names), _NAMED)})"
 
 
 def _losing(workloads: int, sure_losses: Mapping[Key, SureLoss]) -> str:
@@ -72,7 +84,7 @@ def _losing(workloads: int, sure_losses: Mapping[Key, SureLoss]) -> str:
     return (
         f"{len(losses)} of {counted(workloads, 'workload')} {verb} CPU priority against system processes; "
         f"worst is {title} on {node}, from {number(was)} to {number(will)} times system.slice "
-        f"(-{percent(-loss)}; of the full node {percent(after)} in place of {percent(before)})."
+        f"(-{percent(-loss)}; from {percent(before)} to {percent(after)} of the full node)."
     )
 
 
@@ -83,7 +95,7 @@ def _moving(workloads: Sequence[WorkloadAudit]) -> str:
     worst = min(moving, key=lambda workload: workload.inside_pod.change if workload.inside_pod else 0.0)
     change = worst.inside_pod
     both = sum("loses" in workload.effects for workload in moving)
-    among = f" ({_also_lose(both)})" if both else ""
+    among = f" ({_also_lose(both, len(moving))})" if both else ""
     up_to = "up to " if worst.possibilities > 1 else ""
     detail = ""
     if change:
@@ -91,7 +103,9 @@ def _moving(workloads: Sequence[WorkloadAudit]) -> str:
     return f"In {counted(len(moving), 'workload')}{among} CPU moves between the containers of a pod{detail}."
 
 
-def _also_lose(count: int) -> str:
+def _also_lose(count: int, of: int) -> str:
+    if count == of:
+        return "which also loses" if of == 1 else "all of which also lose"
     return f"{count} of which also {'loses' if count == 1 else 'lose'}"
 
 
@@ -103,7 +117,9 @@ def _open(workloads: Sequence[WorkloadAudit], coverage: Coverage) -> str:
         count = counted(len(open_), "workload")
         losing = sum("loses" in workload.effects for workload in open_)
         which = (
-            f"{count}, {_also_lose(losing)}, it cannot be said of every pod" if losing else f"{count} it cannot be said"
+            f"{count}, {_also_lose(losing, len(open_))}, it cannot be said of every pod"
+            if losing
+            else f"{count} it cannot be said"
         )
         parts.append(f"For {which}, because what their nodes run is not known{_at_worst(open_)}.")
     if unread:
@@ -111,8 +127,14 @@ def _open(workloads: Sequence[WorkloadAudit], coverage: Coverage) -> str:
         why = "because nodes of theirs were not read" if partly else "because their nodes were not read"
         parts.append(f"For {counted(unread, 'workload')} it cannot be said, {why}{_at_worst(partly)}.")
     if not coverage.complete and not workloads:
-        parts.append("No pod was audited.")
+        parts.append(_nothing(coverage))
     return " ".join(parts)
+
+
+def _nothing(coverage: Coverage) -> str:
+    if coverage.filter and coverage.pods_read and not coverage.pods_audited:
+        return f"No pod was audited: none matches {coverage.filter}."
+    return "No pod was audited."
 
 
 def _at_worst(workloads: Sequence[WorkloadAudit]) -> str:
@@ -122,27 +144,31 @@ def _at_worst(workloads: Sequence[WorkloadAudit]) -> str:
     return f"; at worst {title} loses {percent(-loss)} against system processes" if round(loss * 100) < 0 else ""
 
 
-def _calm(workloads: Sequence[WorkloadAudit], effects: Counter[Effect], thresholds: Thresholds, *, asked: bool) -> str:
+def _calm(
+    workloads: Sequence[WorkloadAudit],
+    effects: Counter[Effect],
+    thresholds: Thresholds,
+    titles: Counter[str],
+) -> str:
     """What is said if no workload stops, loses, is open, or has CPU moving inside its pods."""
     if not workloads:
         return "No pod was audited: nothing can be said about workloads."
-    whatever = ", whichever way the open questions (CGA102) turn out" if asked else ""
+    whatever = ", whichever way the open questions (CGA102) turn out" if titles[UNKNOWN_STATE.title] else ""
+    every = counted(len(workloads), "workload")
+    loss = f"{thresholds.system_loss * 100:.3g}% against system processes"
+    move = f"no container {thresholds.pod_move * 100:.3g}% of its part of its pod"
+    misread = titles[MISREADS_WEIGHT.title]
+    rest = f" But programs of {counted(misread, 'workload')} misread cpu.weight, or may (CGA401)." if misread else ""
     if effects["gains"]:
         verb = "gains" if effects["gains"] == 1 else "gain"
-        return (
-            f"No workload loses CPU priority{whatever}; {effects['gains']} of "
-            f"{counted(len(workloads), 'workload')} {verb} against system processes."
-        )
-    numbers = (
-        ""
-        if not effects["nominal"]
-        else f" Another number in cpu.weight, which alone decides nothing: {counted(effects['nominal'], 'workload')}."
-    )
-    return (
-        f"Not affected{whatever}: of {counted(len(workloads), 'workload')} none loses "
-        f"{thresholds.system_loss:.0%} against system processes, and no container {thresholds.pod_move:.0%} of its part of "
-        f"its pod.{numbers}"
-    )
+        gaining = f"{effects['gains']} of {every} {verb} against system processes."
+        return f"No workload loses {loss}, and {move}{whatever}; {gaining}{rest}"
+    if effects["nominal"] and not misread:
+        rest = f" Another number in cpu.weight, which alone decides nothing: {counted(effects['nominal'], 'workload')}."
+    # A threshold of one's own decides what counts as affected, and a program may act on the number.
+    shares = "The shares of CPU are not" if misread else "Not"
+    beyond = " beyond the thresholds" if thresholds != Thresholds() else ""
+    return f"{shares} affected{beyond}{whatever}: of {every} none loses {loss}, and {move}.{rest}"
 
 
 def _incomplete(coverage: Coverage, *, found: bool) -> list[str]:
@@ -152,8 +178,10 @@ def _incomplete(coverage: Coverage, *, found: bool) -> list[str]:
     return ["INCOMPLETE, so this is no pass: what could not be read is listed under coverage. Of what was read:"]
 
 
-def _caveats(coverage: Coverage, *, found: bool) -> list[str]:
+def _caveats(coverage: Coverage, contradicted: int, *, found: bool) -> list[str]:
     parts = []
+    if contradicted:
+        parts.append(f"On {counted(contradicted, 'node')} the evidence contradicts itself (CGA102).")
     if not coverage.complete and found:
         parts.append("The audit is incomplete: what could not be read is listed under coverage.")
     if coverage.unmatched:
@@ -164,15 +192,25 @@ def _caveats(coverage: Coverage, *, found: bool) -> list[str]:
 def steps(findings: Sequence[Finding]) -> tuple[str, ...]:
     """The remedy of the worst finding of each rule, worst first; of low severity only where nothing else is there.
 
-    What is open comes before remedies that only hold under a condition: whoever knows the answer may not need them.
+    What is open comes first, as whoever knows the answer may not need the rest, and what only holds under a condition last.
+    Where a rule's findings have other remedies too, that is said: most are of one node or workload.
     """
     firsts: dict[tuple[bool, int, str], Finding] = {}
+    remedies: dict[str, set[int]] = defaultdict(set)
     for finding in findings:
-        place = 2 if finding.when else int(finding.rule == UNKNOWN_STATE.id)
+        place = 0 if finding.rule == UNKNOWN_STATE.id else 2 if finding.when else 1
         firsts.setdefault((finding.severity == "low", place, finding.rule), finding)
+        remedies[finding.rule].add(hash(finding.remedy))
     serious = {of: finding for of, finding in firsts.items() if not of[0]} or firsts
     steps: dict[str, str] = {}
     for _, finding in sorted(serious.items(), key=lambda entry: entry[0][1]):
         when = f"{finding.when}: " if finding.when else ""
-        steps.setdefault(finding.rule, f"{finding.rule} ({finding.subject.title}): {when}{finding.remedy}")
+        step = f"{finding.rule} ({finding.subject.title}): {when}{finding.remedy}"
+        others = len(remedies[finding.rule]) - 1
+        steps.setdefault(finding.rule, f"{step}{_more(others, finding.rule) if others else ''}")
     return tuple(steps.values())[:_MOST_STEPS]
+
+
+def _more(others: int, rule: str) -> str:
+    are = "is 1 more remedy" if others == 1 else f"are {others} more remedies"
+    return f" There {are} of {rule}, for other nodes or workloads: with its findings (-o markdown, html or json)."

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.model import Cluster, Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
-from kubectl_cgaudit.judge.audit import Severity
+from kubectl_cgaudit.judge.audit import SEVERITIES, Severity
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.figures import Fixed
@@ -76,6 +76,10 @@ class PodRule(Struct, frozen=True):
 
     Then how bad it is is the loss. Any other rule sees the same in all pods that are alike, on whatever node.
     """
+
+    def grade(self, badness: float) -> int:
+        """To compare severities by: the graver, the greater."""
+        return -SEVERITIES.index(self.severity(badness))
 
 
 def narrowed(hit: Hit, conditions: Iterable[str]) -> Hit:
