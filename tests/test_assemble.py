@@ -40,6 +40,27 @@ def test_while_a_resize_is_pending_the_limit_is_the_one_that_is_there(
     assert found.containers[0].limit_milli == limit
 
 
+@pytest.mark.parametrize(
+    ("allocated", "pending", "request_"),
+    [
+        # Memory alone is allocated: the request for CPU is still asked for.
+        ({"memory": "64Mi"}, True, None),
+        ({"memory": "64Mi"}, False, 100),
+        ({"cpu": "50m"}, True, 50),
+        ({"cpu": "50m"}, False, 50),
+        (None, True, 100),
+    ],
+)
+def test_while_a_resize_is_pending_the_request_is_what_is_allocated(
+    allocated: dict[str, str] | None, pending: bool, request_: int | None
+) -> None:
+    raw = pod("p", container("c", "100m"))
+    raw["status"]["conditions"] = [{"type": "PodResizePending", "status": str(pending)}]
+    raw["status"]["containerStatuses"] = [{"name": "c", "allocatedResources": allocated}]
+    (found,) = cluster(N, raw).pods
+    assert found.containers[0].request_milli == request_
+
+
 def test_how_many_more_objects_are_bad(tmp_path: Path) -> None:
     def bad(*names: str) -> str:
         pods = [{"kind": "Pod", "metadata": {"name": name}, "spec": 1} for name in names]

@@ -19,6 +19,7 @@ from tests.evidence_support import settled, told
 from tests.support import (
     GOLDEN,
     RECORDED,
+    V1,
     V2_LINEAR,
     audited,
     cluster,
@@ -46,7 +47,7 @@ def test_nodes_and_pods_alone_say_what_they_can_and_nothing_wrong() -> None:
     assert told(found["worker-c"]) == {"cgroup": (None, "unknown")}
     assert (
         found["worker-c"]
-        .hints[0]
+        .hints(["default"])[0]
         .endswith("Debian starts with cgroup v2 from 11 on unless told otherwise: probably v2")
     )
 
@@ -168,6 +169,25 @@ def test_a_pod_level_resize_that_is_pending_counts_as_allocated(
     (comparison,) = compared(cluster(node(kubelet="v1.36.2"), raw), V2_LINEAR)
     tree = comparison.pod(0)[0].before
     assert (tree.cgroup.weight, tree.cgroup.quota_us) == (weight, quota)
+
+
+def test_what_is_allocated_to_a_pod_has_its_overhead_in_it() -> None:
+    """As `PodRequests` of the kubelet counts; so have the limits that it reads back from the pod's cgroup."""
+    raw = pod(
+        "p", container("c"), resources={"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}, overhead={"cpu": "250m"}
+    )
+    raw["status"] |= {
+        "conditions": [{"type": "PodResizePending", "status": "True"}],
+        "allocatedResources": {"cpu": "750m"},
+        "resources": {"limits": {"cpu": "1250m"}},
+    }
+    (comparison,) = compared(cluster(node(kubelet="v1.36.2"), raw), V1, "kubelet=1.36.3")
+    tree = comparison.pod(0)[0].before
+    assert (tree.cgroup.shares, tree.cgroup.quota_us) == (768, 125_000)
+    raw["status"]["conditions"] = []
+    (settled_,) = compared(cluster(node(kubelet="v1.36.2"), raw), V1, "kubelet=1.36.3")
+    tree = settled_.pod(0)[0].before
+    assert (tree.cgroup.shares, tree.cgroup.quota_us) == (1280, 225_000)
 
 
 def test_a_contradiction_is_a_finding() -> None:

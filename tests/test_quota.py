@@ -50,7 +50,7 @@ def test_which_kubelets_round_the_pod_quota(version: str, rounds: bool) -> None:
         ("cgroupfs", "runc 1.3.6", "v1.36.2", 7700, 7700),
     ],
 )
-def test_who_writes_the_rounded_value(
+def test_who_writes_the_rounded_value_on_v2(
     driver: str, runtime: str, kubelet: str, container_quota: int | None, pod_quota: int
 ) -> None:
     objects = cluster(node(kubelet=kubelet), pod("p", container("c", "50m", "77m")))
@@ -58,3 +58,14 @@ def test_who_writes_the_rounded_value(
     (comparison,) = compared(objects, rules, "v2")
     (tree,) = comparison.cases[0].before.pods
     assert (tree.containers[0][1].quota_us, tree.cgroup.quota_us) == (container_quota, pod_quota)
+
+
+@pytest.mark.parametrize(("runtime", "quota"), [("crun 1.21", 7700), ("crun 1.28", 7700), ("runc 1.3.6", 8000)])
+def test_on_v1_crun_writes_the_raw_value_last(runtime: str, quota: int) -> None:
+    """More than its pod's the kernel takes of no container: what runc tries fails (CGA301), and crun's start."""
+    objects = cluster(node(kubelet="v1.34.2"), pod("p", container("c", "50m", "77m")))
+    (comparison,) = compared(
+        objects, f"- {{cgroup: v1, driver: systemd, runtimes: {{default: {runtime}}}}}", "kubelet=1.34.3"
+    )
+    (tree,) = comparison.cases[0].before.pods
+    assert (tree.containers[0][1].quota_us, tree.cgroup.quota_us) == (quota, 7700)

@@ -332,7 +332,7 @@ def test_204_of_two_losers_the_one_with_the_larger_part_is_told() -> None:
         ),
         "CGA204",
     )["default/p"]
-    assert ": a has " in finding.seen
+    assert finding.seen.startswith("Pod default/p on n1: a has 39% of its pod's CPU now and 33% after (-")
 
 
 def test_the_worst_container_of_a_workload_is_told_whatever_its_place() -> None:
@@ -345,3 +345,49 @@ def test_the_worst_container_of_a_workload_is_told_whatever_its_place() -> None:
         "Container b of default/w-1: cpu.shares 2048 now, cpu.weight 79 after: 2.00 -> 0.79 times"
     )
     assert finding.seen.endswith(" 3 more of this workload are found by this rule.")
+
+
+def of_the_pod(raw: dict[str, Any], request: str, limit: str) -> dict[str, Any]:
+    raw["spec"]["resources"] = {"requests": {"cpu": request}, "limits": {"cpu": limit}}
+    return raw
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "others", "amounts", "rules", "to", "remedy"),
+    [
+        (
+            "v1.34.0",
+            "20m",
+            ("400m", "400m"),
+            "runc 1.2.5",
+            "runtime",
+            "Give those that gain a smaller request, which costs nothing to schedule: b 20m -> 6m; weights a : b = 49 : 3, "
+            "against 16 : 1 now. Not before the new runtime creates the containers.",
+        ),
+        # The kubelet of now does not know the pod's limit, so a has the least there is.
+        (
+            "v1.31.0",
+            "10m",
+            ("2", "3"),
+            "runc 1.3.6",
+            "kubelet=1.34",
+            "Give those that gain a smaller request, which costs nothing to schedule: a 3000m (the limit of the pod) -> 2m; "
+            "weights b : a = 4 : 1, against 4 : 1 now.",
+        ),
+        (
+            "v1.34.0",
+            "3m",
+            ("40m", "40m"),
+            "runc 1.2.5",
+            "runtime",
+            "Give those that gain a smaller request, which costs nothing to schedule: a 40m (the limit of the pod) -> 10m; "
+            "weights b : a = 2 : 4, against 1 : 2 now. Not before the new runtime creates the containers.",
+        ),
+    ],
+)
+def test_204_where_a_container_has_its_weight_from_the_pods_limit(
+    kubelet: str, others: str, amounts: tuple[str, str], rules: str, to: str, remedy: str
+) -> None:
+    raw = of_the_pod(pod("p", container("a"), container("b", others)), *amounts)
+    found = audited(cluster(node(kubelet=kubelet), raw), f"- {{cgroup: v2, runtimes: {{default: {rules}}}}}", to)
+    assert of_rule(found, "CGA204")["default/p"].remedy == remedy

@@ -144,3 +144,16 @@ def test_103_compares_pods_of_one_class_that_ask_for_the_same() -> None:
     ):
         assert "ask for the same" not in example(*containers)
     assert "ask for the same" not in example(container("app", "1"), container("side", "100m"), qos="Guaranteed")
+
+
+def test_102_a_hint_at_a_handler_that_no_pod_uses_is_no_hint_at_another() -> None:
+    def seen(**spec: Any) -> str:
+        objects = cluster(node(containerRuntimeVersion="containerd://2.1.5"), pod("p", container("c", "1"), **spec))
+        return of_rule(audited(objects, "- {cgroup: v2}", "v2"), "CGA102")["n1"].seen
+
+    assert seen(runtimeClassName="wasm") == (
+        "n1: not known is the runtime of its handler wasm; predicted for each possibility."
+    )
+    assert seen().startswith(
+        "n1: not known is the runtime of its handler default; predicted for each possibility. Hints: runtime containerd://2.1.5: "
+    )

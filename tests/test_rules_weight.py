@@ -51,8 +51,8 @@ def test_205_compares_with_siblings_only() -> None:
         "for 1m, or for nothing. It is so now, too."
     )
     assert finding.why == (
-        "The linear formula turns every request of 1m to 28m into weight 1: against its siblings a request of 28m counts no "
-        "more than one of 1m, or none."
+        "The linear formula turns every request of 1m to 28m into weight 1, the quadratic one those of 1m and 2m: against its "
+        "siblings such a request counts no more than the least, or none."
     )
 
 
@@ -216,3 +216,23 @@ def test_207_holds_only_from_v1_to_v2_and_for_more_than_besteffort_pods() -> Non
     assert list(of_rule(audited(objects, V1, "v2"), "CGA207")) == ["n1"]
     assert of_rule(audited(objects, V2_LINEAR, "runtime"), "CGA207") == {}
     assert of_rule(audited(objects, V1, "runtime"), "CGA207") == {}
+
+
+@pytest.mark.parametrize(
+    ("request_", "runtime", "remedy"),
+    [
+        (
+            "20m",
+            "runc 1.1.5",
+            "Raise the request to 29m, the least that gets weight 2, or more. A runtime with the quadratic formula tells them "
+            "apart inside the pod.",
+        ),
+        # 2m are 2 shares, the least there is: no formula tells them apart.
+        ("2m", "runc 1.1.5", "Raise the request to 29m, the least that gets weight 2, or more."),
+        ("2m", "runc 1.3.6", "Raise the request to 3m, the least that gets weight 2, or more."),
+    ],
+)
+def test_205_says_what_helps_under_the_formula_of_then(request_: str, runtime: str, remedy: str) -> None:
+    objects = cluster(node(), pod("p", container("app", "1"), container("s", request_)))
+    found = of_rule(audited(objects, f"- {{cgroup: v1, runtimes: {{default: {runtime}}}}}", "v2"), "CGA205")
+    assert found["default/p"].remedy == remedy

@@ -81,7 +81,7 @@ def test_a_handler_that_no_pod_uses_is_no_question() -> None:
 def test_a_new_kubelet_only_hints_at_v2() -> None:
     found = state("- {driver: systemd}", kubelet="v1.36.2")
     assert found.cgroup is None
-    assert found.hints == ("kubelet 1.36.2 refuses cgroup v1 unless failCgroupV1 is false: probably v2",)
+    assert found.hints([]) == ("kubelet 1.36.2 refuses cgroup v1 unless failCgroupV1 is false: probably v2",)
 
 
 @pytest.mark.parametrize(

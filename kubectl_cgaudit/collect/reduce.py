@@ -82,17 +82,19 @@ def pod(raw: wire.Pod, selects: Selects, same: Same, *, measured: bool = True) -
     limit = _amount(pod_level.limits, "spec.resources.limits.cpu")
     mark = meta.annotations.mirror if meta.annotations else None
     allocated = _amount(status.allocated_resources, "status.allocatedResources.cpu")
+    overhead = _amount(spec.overhead, "spec.overhead.cpu") or 0
     if resizing and request is not None and allocated is not None:
-        # As for a container: the pod's cgroup still carries what the kubelet has allocated.
-        request = allocated
-        limit = _amount(actual.limits, "status.resources.limits.cpu") if actual.limits else limit
+        # As for a container: the pod's cgroup still carries what the kubelet has allocated, the overhead included.
+        request = max(0, allocated - overhead)
+        held = _amount(actual.limits, "status.resources.limits.cpu")
+        limit = limit if actual.limits is None else held and max(0, held - overhead)
     alike = Alike(
         namespace=same(namespace),
         qos=_QOS.get(status.qos_class or "") or _computed_qos(containers, request, limit),
         finished=status.phase in _FINISHED,
         selected=selects(namespace, labels),
         runtime_class=same(spec.runtime_class_name or None),
-        overhead_milli=_amount(spec.overhead, "spec.overhead.cpu") or 0,
+        overhead_milli=overhead,
         request_milli=request,
         limit_milli=limit,
         containers=containers,
@@ -176,8 +178,8 @@ def _container(
     limit = _amount(resources.limits, "limits.cpu of container ", spec.name)
     if status and status.allocated_resources and request is not None:
         allocated = _amount(status.allocated_resources, "allocatedResources.cpu of container ", spec.name)
-        if allocated is not None and allocated != request:
-            # A resize is pending: the cgroups still carry what the kubelet has allocated.
+        if allocated != request and (resizing or allocated is not None):
+            # A resize is pending: the cgroups still carry what the kubelet has allocated, which may be nothing.
             request, resizing = allocated, True
     if resizing and status and status.resources:
         limit = _amount(status.resources.limits, "status.resources.limits.cpu of container ", spec.name)

@@ -66,11 +66,11 @@ class State(Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     contradictions: tuple[str, ...] = ()
 
-    @property
-    def hints(self) -> tuple[str, ...]:
-        """What points one way without settling it."""
-        open_ = [piece for piece in self.evidence if piece.confidence == "hint" and self.is_open(piece.about)]
-        return tuple(f"{piece.saw}: probably {piece.value}" for piece in open_)
+    def hints(self, handlers: Iterable[str]) -> tuple[str, ...]:
+        """What points one way without settling it, of the cgroup version and of these handlers."""
+        asked = {"cgroup", *(f"runtime:{handler}" for handler in handlers)}
+        open_ = [each for each in self.evidence if each.confidence == "hint" and self.is_open(each.about)]
+        return tuple(f"{each.saw}: probably {each.value}" for each in open_ if each.about in asked)
 
     def is_open(self, about: str) -> bool:
         """Whether the cgroup version or a handler's runtime is not settled."""

@@ -37,7 +37,7 @@ def _judge(comparison: Comparison, cluster: Cluster, same: Same) -> NodeAudit:
         pod_count=len(comparison.placed),
         confidence=of_handlers(state, comparison.handlers),
         known=same(known, ("known", *known.items())),
-        hints=same(state.hints),
+        hints=same(state.hints(comparison.handlers)),
         evidence=same(
             tuple(
                 EvidenceRecord(each.about, each.value, each.confidence, each.source, each.saw)

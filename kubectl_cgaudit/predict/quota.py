@@ -29,12 +29,16 @@ def round_up(quota_us: int, period_us: int = PERIOD_US) -> int:
 
 
 def container_quota(container: Container, pod: Pod, setup: Setup, runtime: Runtime) -> int | None:
-    """Quota of a container's cgroup (for crun the scope's), or None for no limit."""
+    """Quota of a container's cgroup (for crun on v2 the scope's), or None for no limit.
+
+    On v1 crun makes no cgroup below the scope: there its raw value comes last, as the kernel takes none beyond the pod's.
+    """
     limit = container_limit(container, pod, setup.kubelet_version)
     if limit is None or runtime.formula == "none" or not setup.cfs_quota:
         return None
     quota = milli_to_quota(limit, setup.period_us)
-    return round_up(quota, setup.period_us) if setup.driver == "systemd" and runtime.rounds_quota else quota
+    rounds = runtime.rounds_quota and not (runtime.name == "crun" and setup.cgroup == "v1")
+    return round_up(quota, setup.period_us) if setup.driver == "systemd" and rounds else quota
 
 
 def pod_quota(pod: Pod, setup: Setup) -> int | None:

@@ -78,8 +78,8 @@ MOVES_INSIDE = Rule(
 SAME_WEIGHT = Rule(
     "CGA205",
     "different requests fall on one weight",
-    "The linear formula turns every request of 1m to 28m into weight 1: against its siblings a request of 28m counts no "
-    "more than one of 1m, or none.",
+    "The linear formula turns every request of 1m to 28m into weight 1, the quadratic one those of 1m and 2m: against its "
+    "siblings such a request counts no more than the least, or none.",
 )
 NOT_DIVISIBLE = Rule(
     "CGA206",

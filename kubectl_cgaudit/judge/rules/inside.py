@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_cgaudit.cgroups.pods import pod_request
+from kubectl_cgaudit.cgroups.pods import container_limit, pod_request
 from kubectl_cgaudit.cgroups.weights import milli_to_shares
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
@@ -96,12 +96,14 @@ def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part
     formula = then.runtime(used).formula
     # Who loses and gains competes, so each has a value and its runtime a formula.
     balance = Balance(
-        loser=_asks(losing.container),
-        gainers=tuple(_asks(part.container) for part in gainers),
+        loser=_asks(losing.container, pod, then),
+        gainers=tuple(_asks(part.container, pod, then) for part in gainers),
         ratios=tuple((part.before.value or 0) / (losing.before.value or 1) for part in gainers),
         formula="linear" if formula == "linear" else "quadratic",
         most_lost=most_lost,
     )
+    if any(_of_pods_limit(part.container, pod, then) for part in (losing, *gainers)):
+        return _lowered(case, placed, losing, gainers, balance)
     shifted, raised = restored(balance)
     loser, names = losing.container, [part.container.name for part in gainers]
     order = " : ".join([loser.name, *names])
@@ -109,11 +111,7 @@ def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part
     pods = _PodRequest(pod, then)
     shift_to = pods.after(dict(zip((loser.name, *names), (shifted[0], *shifted[1]), strict=True)))
     raise_to = pods.after({loser.name: raised})
-    # The runtime of now would split by the new requests with the old formula.
-    moved = now.cgroup != then.cgroup
-    where = f" on cgroup {then.cgroup}" if moved else ""
-    changed = moved or now.runtime(used).formula != formula
-    late = f" Not before the new runtime creates the containers{where}." if changed else ""
+    late = _late(now, then, used)
     enough = balance.enough((raised, balance.gainers))
     has = f"{loser.name} {balance.loser}m" if balance.loser else f"{loser.name} no request"
     with_limits = _limits(pod, loser, raised, raise_to)
@@ -141,9 +139,51 @@ def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part
     return f"Shift the request inside the pod: {shift}, as {was} now. {pods.changes(shift_to)}{alone}"
 
 
-def _asks(container: Container) -> int:
-    """Its request, for which a limit alone stands."""
-    return container.request_milli if container.request_milli is not None else container.limit_milli or 0
+def _lowered(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part], balance: Balance) -> str:
+    """Where a container has its weight from the limit of the pod: requests of the others that give it its part back."""
+    pod, used = placed
+    then = case.case.then
+    lowered = balance.lowered(balance.loser)
+    changed = [
+        f"{part.container.name} {old}m{' (the limit of the pod)' * _of_pods_limit(part.container, pod, then)} -> {new}m"
+        for part, old, new in zip(gainers, balance.gainers, lowered, strict=True)
+        if old != new
+    ]
+    if not changed or not balance.enough((balance.loser, lowered)):
+        return "No smaller request of those that gain restores the old ratio."
+    order = " : ".join(part.container.name for part in (losing, *gainers))
+    was = " : ".join(str(part.before.value) for part in (losing, *gainers))
+    weights = _row(balance.weights((balance.loser, lowered)))
+    pods = _PodRequest(pod, then)
+    names = [part.container.name for part in gainers]
+    after = pods.after(dict(zip(names, lowered, strict=True)))
+    other = "" if after == pods.now else f" {pods.changes(after)}"
+    return (
+        f"Give those that gain a smaller request, which costs nothing to schedule: {', '.join(changed)}; weights {order} = "
+        f"{weights}, against {was} now.{other}{_late(case.case.now, then, used)}"
+    )
+
+
+def _late(now: Setup, then: Setup, used: str) -> str:
+    """The runtime, or the kubelet, of now would split by the new requests in the old way."""
+    moved = now.cgroup != then.cgroup
+    where = f" on cgroup {then.cgroup}" if moved else ""
+    if moved or now.runtime(used).formula != then.runtime(used).formula:
+        return f" Not before the new runtime creates the containers{where}."
+    return ""
+
+
+def _of_pods_limit(container: Container, pod: Pod, setup: Setup) -> bool:
+    """Whether a container has its shares from the limit of its pod."""
+    own = container.request_milli is not None or container.limit_milli
+    return not own and container_limit(container, pod, setup.kubelet_version) is not None
+
+
+def _asks(container: Container, pod: Pod, setup: Setup) -> int:
+    """Its request, for which a limit alone stands, or that of its pod."""
+    if container.request_milli is not None:
+        return container.request_milli
+    return container_limit(container, pod, setup.kubelet_version) or 0
 
 
 def _limits(pod: Pod, loser: Container, milli: int, whole: int) -> str:

@@ -75,7 +75,8 @@ def unknown(_context: Context, comparison: Comparison) -> Iterator[Finding]:
         return
     open_ = [] if state.cgroup else ["its cgroup version"]
     open_ += [f"the runtime of its handler {handler}" for handler in handlers]
-    hints = f" Hints: {'; '.join(state.hints)}." if state.hints else ""
+    told = state.hints(comparison.handlers)
+    hints = f" Hints: {'; '.join(told)}." if told else ""
     verb = "are" if len(open_) > 1 else "is"
     seen = f"{name}: not known {verb} {' and '.join(open_)}; predicted for each possibility.{hints}"
     yield UNKNOWN_STATE.finding("medium", Subject("node", name), "", seen, _settle(comparison, handlers))

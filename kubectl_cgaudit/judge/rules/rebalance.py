@@ -59,17 +59,21 @@ class Balance(Struct, frozen=True):
 
     def _split(self, mine: int) -> Requests:
         """With so much for the loser, the rest among the gainers in their own ratios; the largest takes what is over."""
-        own = weight(mine, self.formula)
-        theirs = [
-            min(old, request_for(own * ratio, self.formula))
-            for old, ratio in zip(self.gainers, self.ratios, strict=True)
-        ]
+        theirs = list(self.lowered(mine))
         left = self.loser + sum(self.gainers) - mine - sum(theirs)
         for place in sorted(range(len(theirs)), key=lambda place: -self.gainers[place]):
             given = max(1, min(self.gainers[place], theirs[place] + left))
             left -= given - theirs[place]
             theirs[place] = given
         return mine, tuple(theirs)
+
+    def lowered(self, mine: int) -> tuple[int, ...]:
+        """Requests of the gainers, none larger than now, beside which so much for the loser gives it its part back."""
+        own = weight(mine, self.formula)
+        return tuple(
+            min(old, request_for(own * ratio, self.formula))
+            for old, ratio in zip(self.gainers, self.ratios, strict=True)
+        )
 
     def raised(self) -> int:
         """The request of the loser alone that is enough beside those of the gainers: the nearest weight, or the next one."""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from functools import lru_cache
 
+from kubectl_cgaudit.cgroups.pods import pod_level_resources
 from kubectl_cgaudit.cgroups.version import COMPRESSIBLE_FROM
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, linear, milli_to_shares
 from kubectl_cgaudit.collect.model import Cluster, Node, Pod
@@ -52,9 +53,11 @@ def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: f
     now = (before.kubepods.value or 0) / (before.system.value or 1)
     of_node = relative(now, (after.kubepods.value or 0) / (after.system.value or 1))
     if of_node is None or of_node > change / 2:
+        counts = pod_level_resources(case.now.kubelet_version) != pod_level_resources(case.then.kubelet_version)
+        other = ", or follow what pods ask for as a whole, which the kubelet of now does not count" if counts else ""
         return (
             "The node's ratio of pods to system processes hardly changes: this pod's own weight, or those of its "
-            "siblings, are rounded. Raise its CPU request; `kubectl cgaudit explain` shows each level."
+            f"siblings, are rounded{other}. Raise its CPU request; `kubectl cgaudit explain` shows each level."
         )
     if now >= context.thresholds.outweighed:
         return (

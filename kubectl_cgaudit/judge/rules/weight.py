@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator
 
 from kubectl_cgaudit.cgroups.pods import pod_request
-from kubectl_cgaudit.cgroups.weights import MIN_SHARES, quadratic
+from kubectl_cgaudit.cgroups.weights import MIN_SHARES, Formula, quadratic, shares_with_weight
 from kubectl_cgaudit.collect.model import COMPETING, Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
+from kubectl_cgaudit.detect.runtime import ContainerFormula
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
@@ -16,10 +17,10 @@ from kubectl_cgaudit.judge.rules.jvm import FIXED_IN
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree
 from kubectl_cgaudit.text import number, percent
 
-_SMALLEST_REQUEST_ABOVE_ONE = 29
 _ALWAYS_LOW = graded()
 
-Judge = Callable[[Context, Pod, Container | None, Cgroup, Cgroup], Look]
+Judge = Callable[[Context, Pod, Container | None, Cgroup, Cgroup, ContainerFormula], Look]
+"""Gets the cgroup of a pod or of its container before and after, and the formula of who writes it then."""
 May = Callable[[Context, Fixed, Fixed], bool]
 
 
@@ -27,14 +28,17 @@ def _each_cgroup(rule: Rule, judge: Judge, may: May, *, pods: bool) -> PodRule:
     """A rule over every container, and over the pods too where asked."""
 
     def hits(context: Context, _comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
-        pod, _ = placed
+        pod, used = placed
         if pods:
-            looks = [(case, judge(context, pod, None, case.before.cgroup, case.after.cgroup)) for case in cases]
-            yield from pod_hits(pod, None, looks)
+            formulas = [each.case.then.kubelet_formula for each in cases]
+            pairs = [(case.before.cgroup, case.after.cgroup) for case in cases]
+            looks = [judge(context, pod, None, *pair, by) for pair, by in zip(pairs, formulas, strict=True)]
+            yield from pod_hits(pod, None, zip(cases, looks, strict=True))
+        runtimes = [each.case.then.runtime(used).formula for each in cases]
         for index, (container, _) in enumerate(cases[0].before.containers):
-            pairs = [(case, case.before.containers[index][1], case.after.containers[index][1]) for case in cases]
-            looks = [(case, judge(context, pod, container, before, after)) for case, before, after in pairs]
-            yield from pod_hits(pod, container, looks)
+            pairs = [(case.before.containers[index][1], case.after.containers[index][1]) for case in cases]
+            looks = [judge(context, pod, container, *pair, by) for pair, by in zip(pairs, runtimes, strict=True)]
+            yield from pod_hits(pod, container, zip(cases, looks, strict=True))
 
     def any_may(context: Context, _pod: Pod, pairs: Pairs) -> bool:
         return any(may(context, before, after) for before, after in pairs)
@@ -42,7 +46,14 @@ def _each_cgroup(rule: Rule, judge: Judge, may: May, *, pods: bool) -> PodRule:
     return PodRule(rule, hits, _ALWAYS_LOW, any_may)
 
 
-def _crossing(_context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
+def _crossing(
+    _context: Context,
+    pod: Pod,
+    container: Container | None,
+    before: Cgroup,
+    after: Cgroup,
+    _formula: ContainerFormula,
+) -> Look:
     was, will = before.nominal_ratio, after.nominal_ratio
     if was is None or will is None or container is None or (was >= 1) == (will >= 1):
         return None
@@ -79,34 +90,56 @@ def _file(cgroup: Cgroup) -> str:
     return f"cpu.shares {cgroup.shares}" if cgroup.version == "v1" else f"cpu.weight {cgroup.weight}"
 
 
-def _collision(_context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
+def _collision(
+    _context: Context,
+    pod: Pod,
+    container: Container | None,
+    before: Cgroup,
+    after: Cgroup,
+    formula: ContainerFormula,
+) -> Look:
     # A lone container has no siblings: its weight decides nothing, the pod's does.
     siblings = [each for each in pod.containers if each.presence != "gone" and each.role in COMPETING]
     alone = container is not None and (len(siblings) < 2 or container not in siblings)
     milli = (container.request_milli or 0) if container else pod_request(pod, None)
     if after.weight != 1 or after.shares is None or milli == 0 or alone or pod.qos == "BestEffort":
         return None
-    badness = (0.0 if before.weight == 1 else 1.0) + after.shares / MIN_SHARES / 100
+    shares = after.shares
+    badness = (0.0 if before.weight == 1 else 1.0) + shares / MIN_SHARES / 100
 
     def words() -> tuple[str, str]:
         whose = f"{pod.namespace}/{pod.name}"
         what = f"Container {container.name} of {whose}" if container else f"Pod {whose}"
         already = " It is so now, too." if before.weight == 1 else ""
         seen = (
-            f"{what} asks for {milli}m ({after.shares} shares) and gets weight 1, the least there is: no more than a sibling "
+            f"{what} asks for {milli}m ({shares} shares) and gets weight 1, the least there is: no more than a sibling "
             f"that asks for 1m, or for nothing.{already}"
         )
-        remedy = f"Raise the request to {_SMALLEST_REQUEST_ABOVE_ONE}m, the least that gets weight 2, or more."
+        least = _least_above_one("quadratic" if formula == "quadratic" else "linear")
+        remedy = f"Raise the request to {least}m, the least that gets weight 2, or more."
         if container:
-            if container.limit_milli and container.limit_milli < _SMALLEST_REQUEST_ABOVE_ONE:
+            if container.limit_milli and container.limit_milli < least:
                 remedy += f" Its limit of {container.limit_milli}m must go up with it."
-            remedy += " A runtime with the quadratic formula tells them apart inside the pod."
+            if shares >= _least_above_one("quadratic") and formula == "linear":
+                remedy += " A runtime with the quadratic formula tells them apart inside the pod."
         return seen, remedy
 
     return badness, words
 
 
-def _indivisible(context: Context, pod: Pod, container: Container | None, before: Cgroup, after: Cgroup) -> Look:
+def _least_above_one(formula: Formula) -> int:
+    """The least request, in thousandths of a CPU, that gets weight 2."""
+    return -(-shares_with_weight(2, formula)[0] * 1000 // 1024)
+
+
+def _indivisible(
+    context: Context,
+    pod: Pod,
+    container: Container | None,
+    before: Cgroup,
+    after: Cgroup,
+    _formula: ContainerFormula,
+) -> Look:
     least = context.thresholds.divisible
     weight = after.weight
     if container is None or not container.request_milli or weight is None or weight >= least:
