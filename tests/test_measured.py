@@ -13,7 +13,7 @@ from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
 from kubectl_cgaudit.detect import measured, readback, states
 from kubectl_cgaudit.detect.evidence import Evidence
 from kubectl_cgaudit.detect.handlers import placed_pods
-from kubectl_cgaudit.detect.measured import ContainerFormula
+from kubectl_cgaudit.detect.measured import WeighedContainer
 from kubectl_cgaudit.detect.state import CgroupVersion
 from kubectl_cgaudit.judge.verify import verify
 from tests.evidence_support import settled, told
@@ -67,7 +67,7 @@ def test_shares_that_no_weight_gives_are_of_v1(
     assert measured.cgroup_version(answers(shares, **{"cgroup_version": None, **more})) == version
 
 
-def shown(weights: dict[str, int], **fields: Any) -> list[ContainerFormula]:
+def shown(weights: dict[str, int], **fields: Any) -> list[WeighedContainer]:
     """The formulas of the containers of pod p (app asks for 500m, side for 50m) that have these weights."""
     raw = pod("p", container("app", "500m"), container("side", "50m"))
     raw["status"]["containerStatuses"] = [
@@ -110,8 +110,8 @@ def test_the_formula_of_each_container_whose_weight_decides_it() -> None:
     assert shown({of("app"): 59}, status=resizing) == []
 
 
-def formula(name: str, formula: Any, started: str, handler: str = "default") -> ContainerFormula:
-    return ContainerFormula("default", name, "app", handler, formula, 59, 512, started)
+def formula(name: str, formula: Any, started: str, handler: str = "default") -> WeighedContainer:
+    return WeighedContainer("default", name, "app", handler, formula, 59, 512, started)
 
 
 def test_the_container_created_last_says_what_a_handler_uses_now() -> None:

@@ -5,8 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from kubectl_cgaudit.judge.audit import SEVERITIES
+from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.judge.rules.context import pod_hits
-from tests.support import ONE, cluster, compared, node
+from tests.support import ONE, audited, cluster, compared, node, recorded_audit, recorded_blind
 
 
 def told(when: str) -> tuple[str, str]:
@@ -35,3 +37,14 @@ def test_the_worst_case_is_told_and_of_equally_bad_ones_the_last_by_name() -> No
     (alone,) = pod_hits(found, found.containers[0], iter(looks[:2]))
     assert (alone.place, alone.when) == (0, "")
     assert list(pod_hits(found, None, iter(looks[3:]))) == []
+
+
+@pytest.mark.parametrize("to", ["v2+runtime", "v2", "runtime", "kubelet=1.35"])
+def test_the_catalogue_knows_what_its_rules_are_about_and_how_grave_they_get(to: str) -> None:
+    known = {(rule.id, rule.title): rule for rule in catalogue.RULES}
+    found = [*recorded_audit(to).findings, *audited(recorded_blind(), "", to).findings]
+    assert len({finding.rule for finding in found}) >= 7
+    for finding in found:
+        rule = known[finding.rule, finding.title]
+        assert finding.subject.kind == rule.about
+        assert SEVERITIES.index(finding.severity) >= SEVERITIES.index(rule.gravest)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kubectl_cgaudit.detect import runtime
-from kubectl_cgaudit.detect.measured import ContainerFormula
+from kubectl_cgaudit.detect.measured import WeighedContainer
 from kubectl_cgaudit.errors import UsageError
 
 
@@ -99,8 +99,8 @@ def test_a_handlers_name_may_speak_of_its_runtime(handler: str, name: str | None
     assert runtime.named_by(handler) == name
 
 
-def formula(name: str, formula: Any, started: str, handler: str = "default") -> ContainerFormula:
-    return ContainerFormula("default", name, "app", handler, formula, 59, 512, started)
+def formula(name: str, formula: Any, started: str, handler: str = "default") -> WeighedContainer:
+    return WeighedContainer("default", name, "app", handler, formula, 59, 512, started)
 
 
 @pytest.mark.parametrize(

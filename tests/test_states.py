@@ -6,7 +6,7 @@ import pytest
 
 from kubectl_cgaudit import settings
 from kubectl_cgaudit.detect import reading, states
-from kubectl_cgaudit.detect.measured import ContainerFormula
+from kubectl_cgaudit.detect.measured import WeighedContainer
 from kubectl_cgaudit.detect.settle import ladder
 from kubectl_cgaudit.detect.state import State, setups
 from kubectl_cgaudit.errors import UsageError
@@ -171,8 +171,8 @@ def test_what_is_nested_too_deeply_to_be_shown_is_still_refused_in_words() -> No
         settings.text(nested, "rule 1")
 
 
-def formula(name: str, formula: Any, started: str, handler: str = "default") -> ContainerFormula:
-    return ContainerFormula("default", name, "app", handler, formula, 59, 512, started)
+def formula(name: str, formula: Any, started: str, handler: str = "default") -> WeighedContainer:
+    return WeighedContainer("default", name, "app", handler, formula, 59, 512, started)
 
 
 def root_value(rules: str) -> int | None:

@@ -112,6 +112,11 @@ class Pod(Struct, frozen=True, gc=False):
         return self.alike.containers
 
     @property
+    def present(self) -> tuple[Container, ...]:
+        """Those that are not gone."""
+        return tuple([container for container in self.alike.containers if container.presence != "gone"])
+
+    @property
     def controller(self) -> Owner | None:
         """The object that controls it."""
         return self.alike.controller
@@ -209,7 +214,7 @@ class Gap(Struct, frozen=True, order=True):
 
 
 class Reading(Struct, frozen=True):
-    """What was read, and how. `replicasets`, `jobs` and `runtimeclasses` say `read` or why not."""
+    """What was read, and what could not be."""
 
     source: str
     gaps: tuple[Gap, ...]

@@ -7,7 +7,7 @@ from kubectl_cgaudit.collect.model import Cluster, Node
 from kubectl_cgaudit.detect import catalogue, features, measured, readback, reading, warning
 from kubectl_cgaudit.detect.evidence import Evidence
 from kubectl_cgaudit.detect.handlers import PlacedPod
-from kubectl_cgaudit.detect.measured import ContainerFormula
+from kubectl_cgaudit.detect.measured import WeighedContainer
 from kubectl_cgaudit.detect.state import CgroupVersion
 
 
@@ -33,7 +33,7 @@ def measurement(
 
 def containers(
     node: Node, placed: Sequence[PlacedPod], cluster: Cluster, version: CgroupVersion | None
-) -> list[ContainerFormula]:
+) -> list[WeighedContainer]:
     """The node's running containers whose measured weight decides their formula."""
     answers = (cluster.kubelets or {}).get(node.name)
     if answers is None or version != "v2":

@@ -35,7 +35,7 @@ _SYSTEM_KEYS = {"system-reserved", "system-reserved-compressible"}
 _KUBE_KEYS = {"kube-reserved", "kube-reserved-compressible"}
 
 
-class ContainerFormula(Struct, frozen=True):
+class WeighedContainer(Struct, frozen=True):
     """A running container whose weight decides which formula its runtime used."""
 
     namespace: str
@@ -175,7 +175,7 @@ def _of_pods(
 
 def container_formulas(
     answers: KubeletAnswers, placed: Iterable[PlacedPod], kubelet: KubeletVersion | None
-) -> list[ContainerFormula]:
+) -> list[WeighedContainer]:
     """Every running container of a cgroup v2 node whose weight decides its formula; a resize blurs it for a while."""
     by_path = driver(answers)
     if by_path is None or not usable(answers):
@@ -193,7 +193,7 @@ def container_formulas(
             if formula and weight:
                 started = container.started or ""
                 found.append(
-                    ContainerFormula(pod.namespace, pod.name, container.name, handler, formula, weight, shares, started)
+                    WeighedContainer(pod.namespace, pod.name, container.name, handler, formula, weight, shares, started)
                 )
     return found
 
@@ -215,7 +215,7 @@ def _weight(answers: KubeletAnswers, path: str | None) -> int | None:
     return None if shown is None else weight_of_shown(shown)
 
 
-def current_formula(containers: Iterable[ContainerFormula]) -> Formula | None:
+def current_formula(containers: Iterable[WeighedContainer]) -> Formula | None:
     """What a handler uses now: the formula of the container that was created last."""
     known = [each for each in containers if each.formula != "neither"]
     if not known:
@@ -224,8 +224,8 @@ def current_formula(containers: Iterable[ContainerFormula]) -> Formula | None:
     return "linear" if newest.formula == "linear" else "quadratic"
 
 
-def _of_handlers(containers: list[ContainerFormula]) -> Iterator[Evidence]:
-    by_handler: dict[str, list[ContainerFormula]] = defaultdict(list)
+def _of_handlers(containers: list[WeighedContainer]) -> Iterator[Evidence]:
+    by_handler: dict[str, list[WeighedContainer]] = defaultdict(list)
     for each in containers:
         by_handler[each.handler].append(each)
     for handler, members in sorted(by_handler.items()):

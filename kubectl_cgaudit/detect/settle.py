@@ -18,7 +18,7 @@ from kubectl_cgaudit.collect.model import Cluster, Node
 from kubectl_cgaudit.detect import gather, reading, runtime, states
 from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC, Confidence, Evidence
 from kubectl_cgaudit.detect.handlers import PlacedPod
-from kubectl_cgaudit.detect.measured import ContainerFormula
+from kubectl_cgaudit.detect.measured import WeighedContainer
 from kubectl_cgaudit.detect.runtime import Runtime, of_handler
 from kubectl_cgaudit.detect.state import Basis, Leftover, State
 from kubectl_cgaudit.detect.states import Rule
@@ -80,7 +80,7 @@ def _without_units(state: State, told: State) -> State:
     return replace(state, system_slice=kept, root=measured_root, contradictions=(*state.contradictions, words))
 
 
-def _leftovers(state: State, containers: Iterable[ContainerFormula]) -> tuple[Leftover, ...]:
+def _leftovers(state: State, containers: Iterable[WeighedContainer]) -> tuple[Leftover, ...]:
     """The running containers whose measured weight is not what their handler writes now."""
     now = {handler: known.formula for handler, known in state.runtimes}
     return tuple(

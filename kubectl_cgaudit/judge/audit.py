@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from kubectl_cgaudit.detect.evidence import Confidence as Confidence
+
 SCHEMA_VERSION = "1.1"
 
 Severity = Literal["critical", "high", "medium", "low"]
@@ -33,7 +35,6 @@ class _Record(Struct, frozen=True, rename="camel"):
     """A part of the audit."""
 
 
-Confidence = Literal["certain", "assumed", "likely", "hint", "unknown"]
 CONFIDENCES: tuple[Confidence, ...] = ("certain", "assumed", "likely", "hint", "unknown")
 """Surest first. assumed: the states file says so."""
 

@@ -4,11 +4,12 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import msgspec
 
 from kubectl_cgaudit.judge.audit import Finding, Severity, Subject, SubjectKind
+from kubectl_cgaudit.lazy import Lazy
 
 _BLOCK = 256
 _FASTEST = 1
@@ -40,7 +41,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(list[_Row])
 
 
-class Findings(Sequence[Finding]):
+class Findings(Lazy[Finding]):
     """The worst first, each made when it is asked for. They are packed in blocks, so they are best read in their order."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
@@ -82,25 +83,12 @@ class Findings(Sequence[Finding]):
         for block in self._blocks:
             yield from self._unpacked(block)
 
-    @overload
-    def __getitem__(self, index: int) -> Finding: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Finding]: ...
-    def __getitem__(self, index: int | slice) -> Finding | Sequence[Finding]:
-        if isinstance(index, slice):
-            return tuple(self[each] for each in range(*index.indices(len(self))))
-        place = range(len(self))[index]
-        block = bisect_right(self._ends, place)
+    def _at(self, index: int) -> Finding:
+        block = bisect_right(self._ends, index)
         if self._read[0] != block:
             self._read = block, self._unpacked(self._blocks[block])
-        found: Finding = self._read[1][place - self._ends[block]]
+        found: Finding = self._read[1][index - self._ends[block]]
         return found
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
 
     def _unpacked(self, block: bytes) -> list[Finding]:
         found = []

@@ -55,7 +55,7 @@ class Numbers(Struct, frozen=True, gc=False):
     after: int
 
 
-Pull = tuple[int, int, int, bool]
+PullChange = tuple[int, int, int, bool]
 """QoS class by its place, what the pod competes with before and after, and whether it does."""
 
 
@@ -66,7 +66,7 @@ class Kind(Struct, frozen=True, eq=False, gc=False):
     """Its place among all kinds."""
     effects: tuple[frozenset[Effect], ...]
     """By case, without those of the share."""
-    pulls: tuple[Pull, ...]
+    pulls: tuple[PullChange, ...]
     """By case: with the node's sums, what decides the share."""
     moved: tuple[Moved, ...]
     numbers: tuple[Numbers, ...]
@@ -153,7 +153,7 @@ class Kinds:
     def _look(self, comparison: Comparison, index: int) -> Kind:
         pod, used = comparison.placed[index]
         cases, outline = comparison.cases, comparison.outlines[index]
-        present = [container for container in pod.containers if container.presence != "gone"]
+        present = pod.present
         shapes = [(case.before.pods.shapes[outline], case.after.pods.shapes[outline]) for case in cases]
         pairs = [
             list(zip(self._held(before, case.now), self._held(after, case.then), strict=True))

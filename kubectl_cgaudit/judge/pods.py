@@ -37,7 +37,6 @@ def audited(comparison: Comparison, index: int, thresholds: Thresholds) -> PodAu
         )
         for place in range(len(moments[0][0]))
     )
-    present = [container for container in pod.containers if container.presence != "gone"]
     surely = not taken_for_granted(comparison.state, used)
     found = [
         by_share(system_change(changes[place]), thresholds)
@@ -55,7 +54,7 @@ def audited(comparison: Comparison, index: int, thresholds: Thresholds) -> PodAu
         changes,
         tuple(
             ContainerAudit(each.name, each.role, each.request_milli, each.limit_milli, own)
-            for each, own in zip(present, of_containers, strict=True)
+            for each, own in zip(pod.present, of_containers, strict=True)
         ),
     )
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from kubectl_cgaudit.judge.audit import Effect
 from kubectl_cgaudit.judge.compare import Comparison
-from kubectl_cgaudit.judge.kinds import Pull
+from kubectl_cgaudit.judge.kinds import PullChange
 from kubectl_cgaudit.judge.pods import by_share
 from kubectl_cgaudit.judge.rounding import relative, shown
 from kubectl_cgaudit.judge.thresholds import Thresholds
@@ -34,7 +34,9 @@ class Shifts(Struct, frozen=True, gc=False):
     sure: Sure | None
 
 
-def shifts(comparison: Comparison, pulls: Sequence[Pull], systems: Sequence[float], thresholds: Thresholds) -> Shifts:
+def shifts(
+    comparison: Comparison, pulls: Sequence[PullChange], systems: Sequence[float], thresholds: Thresholds
+) -> Shifts:
     """Those of the pods of a node with these pulls. `systems` is the share of system.slice before and after in each case."""
     changes: list[float | None] = []
     effects = []

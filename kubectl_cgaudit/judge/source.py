@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import overload
 
 from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.detect.state import CgroupVersion, Setup
@@ -13,6 +12,7 @@ from kubectl_cgaudit.judge.figures import Figures, Fixed, Form, Named, Pull, fix
 from kubectl_cgaudit.judge.pods import audited, by_share, effects
 from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.lazy import Lazy
 from kubectl_cgaudit.predict.shape import PodShape
 from kubectl_cgaudit.predict.tree import PodTrees
 
@@ -97,8 +97,7 @@ class Source:
         """What equal pods have in common: what is said of them, and what they pull with before and after in each case."""
         names = self._names.get(id(pod.containers))
         if names is None:
-            present = [each for each in pod.containers if each.presence != "gone"]
-            named = tuple(Named(each.name, each.role, each.request_milli, each.limit_milli) for each in present)
+            named = tuple(Named(each.name, each.role, each.request_milli, each.limit_milli) for each in pod.present)
             names = self._names[id(pod.containers)] = self._same.setdefault(named, named)
         key = kind, id(names)
         known = self._forms.get(key)
@@ -128,7 +127,7 @@ class Source:
         return known
 
 
-class Pods(Sequence[PodAudit]):
+class Pods(Lazy[PodAudit]):
     """The pods of a workload."""
 
     def __init__(self, source: Source) -> None:
@@ -144,13 +143,7 @@ class Pods(Sequence[PodAudit]):
     def __len__(self) -> int:
         return len(self._places)
 
-    @overload
-    def __getitem__(self, index: int) -> PodAudit: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[PodAudit]: ...
-    def __getitem__(self, index: int | slice) -> PodAudit | Sequence[PodAudit]:
-        if isinstance(index, slice):
-            return tuple(self[each] for each in range(*index.indices(len(self))))
+    def _at(self, index: int) -> PodAudit:
         return self._source.audited(*_where(self._places[index]))
 
     def named(self, name: str) -> PodAudit | None:
@@ -169,12 +162,6 @@ class Pods(Sequence[PodAudit]):
             node, index = _where(place)
             comparison = self._source.comparisons[node]
             yield kind, comparison.placed[index][0], comparison.node.name
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
 
 
 def _where(place: int) -> tuple[int, int]:

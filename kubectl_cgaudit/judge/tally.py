@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import cast
 
-from kubectl_cgaudit.collect.model import Container, Pod
+from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.detect.state import CgroupVersion, default_root_value, unit_of
 from kubectl_cgaudit.judge.audit import (
     CONFIDENCES,
@@ -133,7 +133,7 @@ def _inside(kinds: _Kinds) -> tuple[Change | None, Change | None]:
     Of equal ones the first pod and case by name: how pods fall into kinds is not to be seen.
     """
     moved = [
-        (each.change, pod.name, each.when, node, each, _present(pod)[each.container].name)
+        (each.change, pod.name, each.when, node, each, pod.present[each.container].name)
         for kind, pod, node in kinds
         for each in kind.moved
     ]
@@ -151,7 +151,7 @@ def _inside(kinds: _Kinds) -> tuple[Change | None, Change | None]:
 def _nominal(kinds: _Kinds) -> tuple[NominalChange, ...]:
     spans: dict[tuple[str, CgroupVersion, CgroupVersion], tuple[list[int], list[int]]] = {}
     for kind, pod, _ in kinds:
-        present = _present(pod)
+        present = pod.present
         for each in kind.numbers:
             own = present[each.container].name, each.before_version, each.after_version
             values = spans.setdefault(own, ([], []))
@@ -173,10 +173,6 @@ def _nominal(kinds: _Kinds) -> tuple[NominalChange, ...]:
 
 def _span(values: Sequence[int], unit: int) -> Span:
     return Span(shown(min(values) / unit), shown(max(values) / unit))
-
-
-def _present(pod: Pod) -> list[Container]:
-    return [container for container in pod.containers if container.presence != "gone"]
 
 
 def _change(place: Place | None) -> Change | None:

@@ -5,7 +5,7 @@ value over the sum of its siblings' (weights on v2, shares on v1).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, overload
+from typing import Literal
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_
 from kubectl_cgaudit.collect.model import Container, Node, Pod, Qos
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup
+from kubectl_cgaudit.lazy import Lazy
 from kubectl_cgaudit.predict.shape import QOS_CLASSES, Amounts, PodShape, Shapes, kubelet_value
 
 _GUARANTEED, _BURSTABLE, _BESTEFFORT = range(3)
@@ -82,7 +83,7 @@ class PodTree:
         """Those that are not gone, each with its cgroup."""
         if self._containers is None:
             shape = self._shape
-            present = [container for container in self.pod.containers if container.presence != "gone"]
+            present = self.pod.present
             self._containers = tuple(
                 (container, self._container(container, amounts, part))
                 for container, amounts, part in zip(present, shape.containers, shape.part, strict=True)
@@ -112,8 +113,8 @@ class PodTree:
         )
 
 
-class PodTrees(Sequence[PodTree]):
-    """The trees of a node's pods, made when they are asked for: all of a large cluster's would fill the memory."""
+class PodTrees(Lazy[PodTree]):
+    """The trees of a node's pods."""
 
     __slots__ = ("_setup", "_slices", "_totals", "outlines", "placed", "shapes")
 
@@ -148,13 +149,7 @@ class PodTrees(Sequence[PodTree]):
     def __len__(self) -> int:
         return len(self.placed)
 
-    @overload
-    def __getitem__(self, index: int) -> PodTree: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[PodTree]: ...
-    def __getitem__(self, index: int | slice) -> PodTree | Sequence[PodTree]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
+    def _at(self, index: int) -> PodTree:
         return self._build(index, paths_too=False)
 
     def with_paths(self, index: int) -> PodTree:

@@ -56,11 +56,5 @@ def _root(moment: NodeMoment) -> object:
 
 
 def _badness(group: NodeGroup) -> tuple[int, float, Sequence[str]]:
-    changes = [
-        case.after.pods_per_system / case.before.pods_per_system for case in group.node.cases if _has_ratio(case.before)
-    ]
+    changes = [case.after.pods_per_system / case.before.pods_per_system for case in group.node.cases]
     return -CONFIDENCES.index(group.node.confidence), min(changes, default=1.0), group.names
-
-
-def _has_ratio(moment: NodeMoment) -> bool:
-    return moment.pods_per_system > 0

@@ -1,12 +1,12 @@
 """Where CPU moves between the containers of a pod: each container's part, now and after."""
 
 from collections.abc import Iterable, Sequence
-from typing import overload
 
 from msgspec import Struct
 
 from kubectl_cgaudit.judge.audit import ContainerAudit, WorkloadAudit
 from kubectl_cgaudit.judge.source import named
+from kubectl_cgaudit.lazy import Lazy
 from kubectl_cgaudit.report.words import percent, signed, unit
 
 
@@ -40,8 +40,8 @@ class Inside(Struct, frozen=True):
     slices: tuple[Slice, ...]
 
 
-class _Moving(Sequence[Inside]):
-    """Made when they are asked for: a report shows the first few."""
+class _Moving(Lazy[Inside]):
+    """A report shows the first few."""
 
     def __init__(self, workloads: Sequence[WorkloadAudit]) -> None:
         self._workloads = workloads
@@ -49,13 +49,8 @@ class _Moving(Sequence[Inside]):
     def __len__(self) -> int:
         return len(self._workloads)
 
-    @overload
-    def __getitem__(self, index: int) -> Inside: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Inside]: ...
-    def __getitem__(self, index: int | slice) -> Inside | Sequence[Inside]:
-        found = self._workloads[index]
-        return _inside(found) if isinstance(found, WorkloadAudit) else [_inside(each) for each in found]
+    def _at(self, index: int) -> Inside:
+        return _inside(self._workloads[index])
 
 
 def moving(workloads: Iterable[WorkloadAudit]) -> Sequence[Inside]:

@@ -15,7 +15,7 @@ from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.links import finding_page
 from kubectl_cgaudit.report.pieces import Pieces, together, whole
 
-_ABOUT_NODES = frozenset({"CGA101", "CGA102", "CGA103", "CGA202", "CGA207"})
+_ABOUT_NODES = frozenset(rule.id for rule in catalogue.RULES if rule.about == "node")
 _FAILS = frozenset({"critical", "high", "medium"})
 Outcome = Literal["failure", "error", "passed"]
 _Said = tuple[Finding | str, ...]
@@ -93,9 +93,8 @@ def _document(audit: Audit) -> Iterator[str]:
 
 def _suites(audit: Audit) -> Iterator[_Suite]:
     titles: dict[str, str] = {}
-    for rule in vars(catalogue).values():
-        if isinstance(rule, catalogue.Rule):
-            titles[rule.id] = f"{titles[rule.id]}; {rule.title}" if rule.id in titles else rule.title
+    for known in catalogue.RULES:
+        titles[known.id] = f"{titles[known.id]}; {known.title}" if known.id in titles else known.title
     places: dict[str, list[int]] = defaultdict(list)
     for place, finding in enumerate(audit.findings):
         titles.setdefault(finding.rule, finding.title)

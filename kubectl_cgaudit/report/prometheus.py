@@ -71,9 +71,8 @@ def _metrics(audit: Audit) -> Iterator[tuple[str, str, Iterable[_Sample]]]:
 
 def _findings(audit: Audit) -> Iterator[_Sample]:
     """Rules that are none of ours are one, as audits are also read from files, and labels stay few."""
-    ours = sorted({rule.id for rule in vars(catalogue).values() if isinstance(rule, catalogue.Rule)})
-    found = Counter((each.rule if each.rule in ours else _OTHER, each.severity) for each in audit.findings)
-    rules = [*ours, *([_OTHER] if any(rule == _OTHER for rule, _ in found) else [])]
+    found = Counter((each.rule if each.rule in catalogue.IDS else _OTHER, each.severity) for each in audit.findings)
+    rules = [*catalogue.IDS, *([_OTHER] if any(rule == _OTHER for rule, _ in found) else [])]
     for rule in rules:
         for severity in SEVERITIES:
             yield {"rule": rule, "severity": severity}, found[rule, severity]

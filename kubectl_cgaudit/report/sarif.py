@@ -19,13 +19,7 @@ from kubectl_cgaudit.report.pieces import Pieces, together, whole
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
-# The level of a rule whose severity is always the same, or the greatest of those that depend on a size.
-_DEFAULTS = {"CGA102": "warning", "CGA103": "warning", "CGA203": "note", "CGA205": "note", "CGA206": "note"} | {
-    "CGA207": "warning",
-    "CGA002": "note",
-    "CGA302": "note",
-    "CGA401": "warning",
-}
+_OF_RULES = {rule.id: _LEVELS[rule.gravest] for rule in catalogue.RULES}
 _Object = dict[str, Any]
 _SAFE = re.compile(r"[\w.~-]+", re.ASCII)
 _RESULT = "\n" + " " * 8
@@ -89,11 +83,9 @@ def _plain(text: str) -> str:
 def _rules(audit: Audit) -> list[_Object]:
     """Every rule of the catalogue, and what else the findings name, as audits are also read from files."""
     said: dict[str, tuple[list[str], list[str]]] = {}
-    known = [rule for rule in vars(catalogue).values() if isinstance(rule, catalogue.Rule)]
-    named = [(rule.id, rule.title, rule.why) for rule in known]
-    ours = {rule.id for rule in known}
+    named = [(rule.id, rule.title, rule.why) for rule in catalogue.RULES]
     every = chain(audit.findings, audit.known, (each.finding for each in audit.excepted), audit.fixed)
-    named += [(each.rule, each.title, each.why) for each in every if each.rule not in ours]
+    named += [(each.rule, each.title, each.why) for each in every if each.rule not in catalogue.IDS]
     for id_, title, why in named:
         titles, whys = said.setdefault(id_, ([], []))
         titles += [title] if title not in titles else []
@@ -110,7 +102,7 @@ def _rule(id_: str, titles: list[str], whys: list[str]) -> _Object:
         "shortDescription": {"text": f"{title[:1].upper()}{title[1:]}."},
         "fullDescription": {"text": why},
         "help": {"text": why, **({"markdown": why + more} if page else {})},
-        "defaultConfiguration": {"level": _DEFAULTS.get(id_, "error")},
+        "defaultConfiguration": {"level": _OF_RULES.get(id_, "error")},
         "properties": {"tags": ["kubernetes", "cgroup", "cpu"]},
     }
     return {**rule, "helpUri": page} if page else rule

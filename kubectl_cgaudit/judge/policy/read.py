@@ -24,7 +24,6 @@ _KEYS = ("thresholds", "severities", "exceptions")
 _EXCEPTION_KEYS = ("rule", "match", "reason", "expires")
 _MATCH_KEYS = ("namespace", "kind", "name", "node")
 _LEVELS: dict[str, Level] = {**{severity: severity for severity in SEVERITIES}, "off": "off"}
-_RULES = tuple(sorted({rule.id for rule in vars(catalogue).values() if isinstance(rule, catalogue.Rule)}))
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -73,9 +72,9 @@ def _severities(value: object, where: str) -> tuple[tuple[str, Level], ...]:
 
 
 def _rule(text: str, where: str) -> str:
-    if text not in _RULES:
+    if text not in catalogue.IDS:
         raise UsageError(
-            f"{where}: there is no rule {settings.shown(text)}{settings.meant(text.upper(), _RULES, 'there are')}"
+            f"{where}: there is no rule {settings.shown(text)}{settings.meant(text.upper(), catalogue.IDS, 'there are')}"
         )
     return text
 

@@ -99,7 +99,7 @@ def _collision(
     formula: ContainerFormula,
 ) -> Look:
     # A lone container has no siblings: its weight decides nothing, the pod's does.
-    siblings = [each for each in pod.containers if each.presence != "gone" and each.role in COMPETING]
+    siblings = [each for each in pod.present if each.role in COMPETING]
     alone = container is not None and (len(siblings) < 2 or container not in siblings)
     milli = (container.request_milli or 0) if container else pod_request(pod, None)
     if after.weight != 1 or after.shares is None or milli == 0 or alone or pod.qos == "BestEffort":
