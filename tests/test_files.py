@@ -107,6 +107,7 @@ def test_whole_pages_of_pods_may_be_what_kubectl_had_when_its_list_broke_off(tmp
 
 
 SAVE = "save it with: kubectl get nodes,pods -A -o json"
+AN_AUDIT = "is a saved audit, not a cluster; write it in other formats with: kubectl cgaudit report FILE"
 
 
 @pytest.mark.parametrize(
@@ -124,6 +125,8 @@ SAVE = "save it with: kubectl get nodes,pods -A -o json"
             b'{"kind": "List"}]{"kind": "List"}',
             "FILE is not valid JSON: JSON is malformed: trailing characters (byte 17); " + SAVE,
         ),
+        (b'{"schemaVersion": "1.1", "scenario": {}}', "FILE " + AN_AUDIT),
+        (b"schemaVersion: '1.1'\nscenario: {}\n", "FILE " + AN_AUDIT),
         (b"[1, 2]", "FILE holds no Kubernetes object; " + SAVE),
         (b"a: [b", "FILE is neither JSON nor YAML at line 2; " + SAVE),
         (b"\x00\x01\x02", "FILE is neither JSON nor YAML; " + SAVE),
@@ -161,7 +164,7 @@ def test_a_bad_file_is_one_clear_sentence(content: bytes, message: str, tmp_path
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
         read(path)
-    assert str(caught.value) == message.replace("FILE", str(path))
+    assert str(caught.value) == message.replace("FILE", str(path), 1)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.collect.snapshot import encode, pack
 from kubectl_cgaudit.errors import InputError
 from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Known
 from kubectl_cgaudit.judge.saved import _problems, load
@@ -26,6 +27,7 @@ from tests.support import (
     container,
     node,
     pod,
+    recorded,
     recorded_audit,
     recorded_blind,
 )
@@ -133,6 +135,19 @@ def test_what_is_no_audit(
     Path("x.json").write_text(content)
     assert run(["report", "x.json"]) == 1
     assert capsys.readouterr().err == f"error: {error}\n"
+
+
+@pytest.mark.parametrize("words", [["report", "s.json.gz"], [*RECORDED_FLAGS, "--baseline", "s.json.gz"]])
+def test_a_snapshot_is_no_audit(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.json.gz").write_bytes(pack(encode(recorded())))
+    assert run(words) == 1
+    assert capsys.readouterr().err == (
+        "error: s.json.gz is a snapshot of a cluster, not an audit; "
+        "audit it with: kubectl cgaudit -f SNAPSHOT -o json=FILE\n"
+    )
 
 
 def test_no_such_file(capsys: pytest.CaptureFixture[str]) -> None:

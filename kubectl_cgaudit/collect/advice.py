@@ -2,3 +2,10 @@
 
 COMMAND = "kubectl get nodes,pods -A -o json"
 SAVE = f"save it with: {COMMAND}"
+
+
+def no_object(source: str, *, audit: bool) -> str:
+    """What to say of a file without a kind in it; `audit` if it is what `-o json` or `-o yaml` wrote."""
+    if audit:
+        return f"{source} is a saved audit, not a cluster; write it in other formats with: kubectl cgaudit report FILE"
+    return f"{source} holds no Kubernetes object (there is no kind in it); {SAVE}"

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kubectl_cgaudit.collect import wire
-from kubectl_cgaudit.collect.advice import SAVE
+from kubectl_cgaudit.collect.advice import SAVE, no_object
 from kubectl_cgaudit.collect.api_groups import is_read, qualified
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.progress import Progress
@@ -24,6 +24,7 @@ class _Object(msgspec.Struct, rename="camel"):
     kind: str = ""
     api_version: Any = ""
     items: list[msgspec.Raw] | None = None
+    schema_version: Any = None
 
 
 class _ItemKind(msgspec.Struct, rename="camel"):
@@ -35,7 +36,7 @@ def add(data: bytes, source: str, assembly: Assembly, progress: Progress) -> Non
     """Take in all objects of a file or standard input. Raises InputError where it holds none."""
     for document, whole in _documents(data, source):
         if not whole.kind:
-            raise InputError(f"{source} holds no Kubernetes object (there is no kind in it); {SAVE}")
+            raise InputError(no_object(source, audit=whole.schema_version is not None))
         if whole.items is None:
             assembly.add(qualified(whole.kind, whole.api_version), document, decode, source)
             continue

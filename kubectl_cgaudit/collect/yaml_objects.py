@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import msgspec
 import yaml
 
-from kubectl_cgaudit.collect.advice import SAVE
+from kubectl_cgaudit.collect.advice import SAVE, no_object
 from kubectl_cgaudit.collect.api_groups import qualified
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.errors import InputError
@@ -28,7 +28,7 @@ def add(data: bytes, source: str, assembly: Assembly) -> None:
         raise InputError(f"{source} is neither JSON nor YAML{where}; {SAVE}") from None
     for document in documents:
         if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
-            raise InputError(f"{source} holds no Kubernetes object (there is no kind in it); {SAVE}")
+            raise InputError(no_object(source, audit=isinstance(document, dict) and "schemaVersion" in document))
         _reject_anchors(document, source)
         items = document.get("items")
         listed = qualified(document["kind"].removesuffix("List"), document.get("apiVersion"))

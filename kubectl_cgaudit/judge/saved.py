@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
+from kubectl_cgaudit.collect.snapshot import is_snapshot
 from kubectl_cgaudit.errors import InputError
 from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, CaseChange
 from kubectl_cgaudit.judge.rounding import LEAST
@@ -29,6 +30,10 @@ def load(data: bytes, source: str) -> Audit:
 
 def decode(data: bytes, source: str, type_: type[T]) -> T:
     """What `type_` has of the audit in `data`. Raises InputError like `load`."""
+    if is_snapshot(data):
+        raise InputError(
+            f"{source} is a snapshot of a cluster, not an audit; audit it with: kubectl cgaudit -f SNAPSHOT -o json=FILE"
+        )
     try:
         version = msgspec.json.decode(data, type=_Version).schema_version
     except msgspec.ValidationError:
