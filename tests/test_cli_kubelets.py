@@ -78,6 +78,19 @@ def test_verify_agrees_with_the_recorded_kubelets(capsys: pytest.CaptureFixture[
     )
 
 
+@pytest.mark.parametrize(("flags", "named"), [(["-n", "shop"], "-n"), (["-l", "app=web"], "-l")])
+def test_verify_refuses_to_choose_among_pods(flags: list[str], named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", *KUBELETS, *flags]) == 2
+    assert capsys.readouterr().err == (
+        "error: verify compares every cgroup of a node, as a slice holds the pods of all namespaces; "
+        f"leave {named} out here\n"
+    )
+    # As with kubectl, -A takes -n back.
+    assert run(["verify", *KUBELETS, "-A"]) == 0
+    assert run(["verify", "--help"]) == 0
+    assert not {"-n,", "-A,", "-l,"} & {*capsys.readouterr().out.split()}
+
+
 def test_verify_exits_with_4_and_names_what_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     states = tmp_path / "states.yaml"
     states.write_text("- {match: {name: worker-a}, runtimes: {runc-old: runc 1.3.6}}\n")

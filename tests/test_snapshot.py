@@ -276,11 +276,11 @@ def test_a_namespace_is_chosen_when_it_is_read(tmp_path: Path, capsys: pytest.Ca
         ),
         (
             ["snapshot", "-f", "a.json", "-n", "x", "-o", "b.json"],
-            "a snapshot holds all pods, as all of them compete; leave -n out here, and give it later",
+            "a snapshot holds all pods, as all of them compete, and who reads it may give -n; leave -n out here",
         ),
         (
             ["snapshot", "-f", "a.json", "-l", "x", "-o", "b.json"],
-            "a snapshot holds all pods, as all of them compete; leave -l out here, and give it later",
+            "a snapshot holds all pods, as all of them compete, and who reads it may give -n; leave -l out here",
         ),
         (
             ["snapshot", "-f", "a.json", "--states", str(STATES), "-o", "b.json"],

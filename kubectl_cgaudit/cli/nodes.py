@@ -22,7 +22,7 @@ def nodes_command(outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> 
     \b
     Example: kubectl cgaudit nodes --evidence
 
-    It ends with what would settle the unknowns, cheapest first.
+    It ends with what would settle the unknowns, cheapest first. Every node is shown, whatever -n and -l say.
     """
     from kubectl_cgaudit.judge import nodes as judged
     from kubectl_cgaudit.report import nodes

@@ -110,6 +110,12 @@ def hide(command: click.Command, *names: str) -> None:
             parameter.hidden = True
 
 
+def refuse_choice(chosen: Source, why: str) -> None:
+    """Raises UsageError, which begins with why, where -n or -l choose among pods that all count."""
+    if chosen.namespace or chosen.selector:
+        raise UsageError(f"{why}; leave {'-n' if chosen.namespace else '-l'} out here")
+
+
 def inputs(flags: Mapping[str, Any]) -> tuple[str | None, ...]:
     """The files that these flags read, which no report may take the place of."""
     return (*flags["files"], flags["states"], flags.get("policy"))

@@ -45,9 +45,7 @@ def snapshot_command(path: str, **flags: Any) -> int:
     from kubectl_cgaudit.collect import snapshot
 
     chosen = options.source(flags)
-    if chosen.namespace or chosen.selector:
-        flag = "-n" if chosen.namespace else "-l"
-        raise UsageError(f"a snapshot holds all pods, as all of them compete; leave {flag} out here, and give it later")
+    options.refuse_choice(chosen, "a snapshot holds all pods, as all of them compete, and who reads it may give -n")
     if chosen.states:
         raise UsageError("a snapshot holds what the cluster says; give --states to the command that reads it")
     if path == "-" and sys.stdout is not None and sys.stdout.isatty():

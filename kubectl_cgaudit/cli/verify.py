@@ -33,6 +33,7 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
 
     wanted = output.parse(outputs, _FORMATS, options.inputs(flags))
     chosen = options.source(flags)
+    options.refuse_choice(chosen, "verify compares every cgroup of a node, as a slice holds the pods of all namespaces")
     if chosen.kubelet is None and not chosen.files:
         raise UsageError(_NOT_ASKED)
     cluster, rules = read(chosen)
@@ -48,3 +49,6 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     if result.differences or result.contradicted:
         return FOUND
     return INCOMPLETE if result.few_containers else incomplete
+
+
+options.hide(verify_command, "namespace", "all_namespaces", "selector")
