@@ -95,9 +95,16 @@ def test_evidence_is_called_what_it_is() -> None:
     hint = EvidenceRecord("cgroup", "v1", "hint", "image", "old")
     text = of_nodes(of_node("a", evidence=(hint, replace(hint, confidence="certain"))), of_node("b"), evidence=True)
     assert "  hint     cgroup is probably v1: image: old\n  certain  cgroup is v1: image: old\n" in text
-    assert "EVIDENCE OF b\n  none beyond the defaults and the states file\n" in of_nodes(
-        of_node("b", evidence=()), evidence=True
-    )
+    assert "EVIDENCE OF b\n  none beyond the defaults\n" in of_nodes(of_node("b", evidence=()), evidence=True)
+
+
+def test_what_the_states_file_said_stands_with_the_evidence() -> None:
+    said, measured = Known("v2", "assumed", "states.yaml rule 3"), Known("v2", "certain", "kubelet /metrics")
+    alone = of_nodes(of_node("a", said, evidence=()), evidence=True)
+    assert "EVIDENCE OF a\n  assumed  cgroup is v2: states.yaml rule 3\n" in alone
+    assert "none beyond" not in alone
+    piece = EvidenceRecord("cgroup", "v2", "certain", "kubelet /metrics", "v2")
+    assert "states.yaml" not in of_nodes(of_node("a", measured, evidence=(piece,)), evidence=True)
 
 
 EVENTS, LOOK, MEASURE = "Cgroup version of ", "Look on one node of ", "Measure it: "

@@ -116,9 +116,10 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
 
 
 def _evidence(node: NodeAudit) -> list[str]:
-    if not node.evidence:
-        return ["none beyond the defaults and the states file"]
-    return [_piece(piece) for piece in node.evidence]
+    pieces = [_piece(piece) for piece in node.evidence]
+    said = ((what, known) for what, known in node.known.items() if known.confidence == "assumed")
+    pieces += [f"{known.confidence:8} {what} is {known.value}: {known.source}" for what, known in said]
+    return pieces or ["none beyond the defaults"]
 
 
 def _piece(piece: EvidenceRecord) -> str:
