@@ -166,6 +166,20 @@ def test_a_kubelet_without_answers_makes_the_audit_incomplete_and_no_more(
     assert [each["confidence"] for each in data["nodes"]] == ["certain", "certain", "unknown"]
 
 
+def test_verify_says_once_which_kubelets_did_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in GOLDEN.glob("worker-a.*.txt"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    why = f"no saved answers in {tmp_path} (their names are NODE.configz.txt, NODE.metrics.txt, NODE.metrics-cadvisor.txt)"
+    words = ["verify", *RECORDED_FLAGS, f"--kubelet=files:{tmp_path}"]
+    assert run(words) == 3
+    said = capsys.readouterr()
+    assert " ".join(said.out.split()).endswith(f" Not compared: worker-b, worker-c: {why}.")
+    assert said.err == ""
+    # A program's output goes elsewhere, and whoever watches should know.
+    assert run([*words, "-o", "json"]) == 3
+    assert capsys.readouterr().err.startswith(f"incomplete: kubelet of worker-b: {why}. ")
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

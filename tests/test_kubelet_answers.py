@@ -38,7 +38,8 @@ def test_saved_answers():
     assert list(answers) == [*NODES, "worker-d"]
     for node in NODES:
         assert answers[node] == recorded_answers(node)
-    assert answers["worker-d"] == no_answers("worker-d", f"no saved answers in {GOLDEN}")
+    names = "(their names are NODE.configz.txt, NODE.metrics.txt, NODE.metrics-cadvisor.txt)"
+    assert answers["worker-d"] == no_answers("worker-d", f"no saved answers in {GOLDEN} {names}")
 
 
 def only(endpoint: str, reply: Reply) -> Callable[[str], Reply]:

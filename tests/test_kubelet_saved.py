@@ -19,6 +19,7 @@ from tests.kubelet_support import (
 from tests.support import GOLDEN
 from tests.vcr_support import RECORDED, kubeconfig, replay
 
+NAMES = "(their names are NODE.configz.txt, NODE.metrics.txt, NODE.metrics-cadvisor.txt)"
 pytestmark = pytest.mark.usefixtures("home")
 
 
@@ -39,7 +40,9 @@ def test_names_that_are_no_names(tmp_path, node):
     folder = tmp_path / "answers"
     folder.mkdir()
     (tmp_path / "golden").symlink_to(GOLDEN)
-    assert kubelet.from_files(str(folder), [node], {}) == {node: no_answers(node, f"no saved answers in {folder}")}
+    assert kubelet.from_files(str(folder), [node], {}) == {
+        node: no_answers(node, f"no saved answers in {folder} {NAMES}")
+    }
 
 
 def test_saved_answers_that_are_incomplete(tmp_path):

@@ -237,6 +237,14 @@ OTHERS = "The others are not verified: ask again, and see whether /metrics/cadvi
                 "Not compared: n2: timed out; odd.",
             ],
         ),
+        (
+            replace(WHOLE, nodes=(), not_compared={**dict.fromkeys("abcdef", ("timed out",)), "g": ("odd",)}),
+            [
+                "Nothing could be compared.",
+                "Not compared: a, b, c, d, e and 1 more: timed out.",
+                "Not compared: g: odd.",
+            ],
+        ),
     ],
 )
 def test_what_was_compared_and_what_was_not_in_words(found: Verification, lines: list[str]) -> None:

@@ -1,6 +1,6 @@
 """`kubectl cgaudit tree`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import click
@@ -89,11 +89,12 @@ def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) 
     raise NotFoundError(f"there is no node {name!r}; there are {named((c.node.name for c in comparisons), _NAMED)}")
 
 
-def exit_code(cluster: Cluster) -> int:
-    """3 if something could not be read, which is said on stderr, else 0."""
+def exit_code(cluster: Cluster, told: Container[str] = ()) -> int:
+    """3 if something could not be read, else 0. What it was is said on stderr, but for what was `told` in the report."""
     from kubectl_cgaudit.judge.coverage import cover
 
     coverage = cover(cluster, ())
     for gap in coverage.gaps:
-        say(f"incomplete: {visible(gap.what)}: {visible(gap.why)}. {visible(gap.remedy)}.")
+        if gap.what not in told:
+            say(f"incomplete: {visible(gap.what)}: {visible(gap.why)}. {visible(gap.remedy)}.")
     return 0 if coverage.complete else INCOMPLETE

@@ -45,7 +45,8 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
         "json": lambda _: report.as_json(result),
     }
     output.deliver([(each, write[each.format](each)) for each in wanted])
-    incomplete = exit_code(cluster)
+    shown = output.Output("text", None) in wanted
+    incomplete = exit_code(cluster, {f"kubelet of {node}" for node in result.not_compared} if shown else ())
     if result.differences or result.contradicted:
         return FOUND
     return INCOMPLETE if result.few_containers else incomplete

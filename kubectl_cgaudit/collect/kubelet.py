@@ -217,7 +217,8 @@ def _saved_as(node: str) -> dict[str, str]:
 def _saved(folder: Path, listed: set[str], node: str, pods: set[tuple[str, str]]) -> KubeletAnswers:
     names = _saved_as(node)
     if not _is_name(node) or not listed & set(names.values()):
-        return _nothing(node, f"no saved answers in {folder}")
+        expected = ", ".join(_saved_as("NODE").values())
+        return _nothing(node, f"no saved answers in {folder} (their names are {expected})")
     bodies: dict[str, bytes] = {}
     reasons: dict[str, str] = {}
     for endpoint, name in names.items():

@@ -59,7 +59,10 @@ def _said(result: Verification) -> Iterator[str]:
             f"{named(few, _NAMED)}: {kubelets} showed {shown} of {counted(running, 'running container')}. The others are "
             "not verified: ask again, and see whether /metrics/cadvisor has their rows."
         )
-    yield from (f"Not compared: {node}: {'; '.join(reasons)}." for node, reasons in result.not_compared.items())
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for node, reasons in result.not_compared.items():
+        alike.setdefault(reasons, []).append(node)
+    yield from (f"Not compared: {named(nodes, _NAMED)}: {'; '.join(reasons)}." for reasons, nodes in alike.items())
 
 
 def _row(difference: Difference) -> list[str]:
