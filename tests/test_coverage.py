@@ -1,11 +1,16 @@
 """What was not read, in words: one or many, and what is no gap."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+import pytest
 
 from kubectl_cgaudit.collect.assemble import Assembly
-from tests.support import V2_LINEAR, audited, cluster, container, node, pod
+from kubectl_cgaudit.judge.diff.build import diff
+from kubectl_cgaudit.report import html, markdown, table
+from kubectl_cgaudit.report.diff_content import side
+from tests.support import V2_LINEAR, audited, cluster, container, node, pod, recorded_audit
 
 
 def gaps(*objects: dict[str, Any]) -> dict[str, str]:
@@ -59,13 +64,55 @@ def test_one_or_many_nodes_that_nobody_read() -> None:
     assert why == "30 pods run there, but the Node is not among what was read"
 
 
-def test_a_filter_that_matches_some_pods_leaves_no_gap() -> None:
-    def found(namespace: str) -> list[str]:
-        assembly = Assembly(lambda space, _labels: space == namespace, f"namespace {namespace}")
-        pods = [pod(name, container("c", "1"), namespace=name) for name in ("x", "y")]
-        for each in (node(), *pods):
-            assembly.add(each["kind"], each, lambda raw, type_: msgspec.convert(raw, type=type_), "test")
-        return [gap.what for gap in audited(assembly.cluster("test"), V2_LINEAR).coverage.gaps]
+def chosen(spaces: Iterable[str], namespace: str | None, words: str) -> list[tuple[str, str, str]]:
+    """The gaps of a cluster with a pod in each of these namespaces, of which no pod has the labels that are asked for."""
+    assembly = Assembly(lambda space, _labels: space == namespace and "label" not in words, words)
+    pods = [pod(f"p{number}", container("c", "1"), namespace=name) for number, name in enumerate(spaces)]
+    for each in (node(), *pods):
+        assembly.add(each["kind"], each, lambda raw, type_: msgspec.convert(raw, type=type_), "test")
+    return [(gap.what, gap.why, gap.remedy) for gap in audited(assembly.cluster("test"), V2_LINEAR).coverage.gaps]
 
-    assert found("x") == []
-    assert found("z") == ["pods that match namespace z"]
+
+@pytest.mark.parametrize(
+    ("spaces", "namespace", "words", "remedy"),
+    [
+        (("shop", "data"), "z", "namespace z", "Correct -n: there are pods in data, shop"),
+        (
+            ("shop", "data"),
+            "shpo",
+            "namespace shpo, label app=x",
+            "Correct -n, perhaps to shop: there are pods in data, shop",
+        ),
+        (
+            [f"n{number:02}" for number in range(12)],
+            "z",
+            "namespace z",
+            "Correct -n: there are pods in n00, n01, n02, n03, n04, n05, n06, n07, n08, n09 and 2 more",
+        ),
+        (("a", "b", "a"), "a", "namespace a, label x", "Correct -l: of 2 pods of namespace a none has such labels"),
+        (("a",), None, "label namespace x", "Correct -l: of 1 pod none has such labels"),
+    ],
+)
+def test_a_filter_that_matches_nothing_is_a_gap_that_says_what_there_is(
+    spaces: Iterable[str], namespace: str | None, words: str, remedy: str
+) -> None:
+    assert chosen(spaces, namespace, words) == [(f"pods that match {words}", "there is none", remedy)]
+
+
+def test_a_filter_reads_well_wherever_it_is_said() -> None:
+    before = recorded_audit()
+    words = "namespace shop, label app=web"
+    found = msgspec.structs.replace(before, coverage=msgspec.structs.replace(before.coverage, filter=words))
+    reported = f"nly what matches {words} is reported; the other pods are read as "
+    assert f"O{reported}its siblings." in " ".join(table.render(found).split())
+    texts = (html.render(found), markdown.render(found))
+    assert [f"o{reported}siblings" in text for text in texts] == [True, True]
+    assert [f"runtimeclasses.json, only what matches {words}" in text for text in texts] == [True, True]
+    assert side("before", diff(found, found).before) == (
+        "before: nodes.json, pods.json, workloads.json, runtimeclasses.json: 3 nodes, 15 workloads, "
+        f"only what matches {words}"
+    )
+
+
+def test_a_filter_that_matches_some_pods_leaves_no_gap() -> None:
+    assert chosen(("x", "y"), "x", "namespace x") == []

@@ -386,7 +386,7 @@ def test_sureness_takes_the_least_sure_runtime() -> None:
 
 def test_coverage_names_what_was_set_apart() -> None:
     assert dict(coverage_facts(hand_made().coverage)) == {
-        "Filter": "only web is reported; the other pods are read as siblings",
+        "Filter": "only what matches web is reported; the other pods are read as siblings",
         "Finished pods, which want no CPU": "0",
         "Pods without a node, not predicted": "web",
         "Windows nodes, which have no cgroups": "web (1 pod, not predicted)",

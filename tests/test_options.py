@@ -143,7 +143,7 @@ def test_what_the_flags_make_of_a_live_cluster(
     (((connection, namespace, selects, words, _, kubelets), more),) = given
     if kubelet != "direct":
         assert connection == live.Connection("k", "c", "l", "u", "a", ("g",), 7.0)
-    assert (namespace, words, kubelets) == ("shop", "namespace shop, pods with app=web", asked)
+    assert (namespace, words, kubelets) == ("shop", "namespace shop, label app=web", asked)
     # What the answers of kubelets are compared with is kept wherever there are any.
     assert more == {"measured": kubelet is not None}
     assert [selects(where, {"app": what}) for where in ("shop", "b") for what in ("web", "db")] == [
@@ -156,7 +156,7 @@ def test_what_the_flags_make_of_a_live_cluster(
 
 @pytest.mark.parametrize(
     ("flags", "words", "chosen"),
-    [({}, "", [1, 1]), ({"namespace": "a"}, "namespace a", [1, 0]), ({"selector": "x"}, "pods with x", [0, 0])],
+    [({}, "", [1, 1]), ({"namespace": "a"}, "namespace a", [1, 0]), ({"selector": "x"}, "label x", [0, 0])],
 )
 def test_what_is_selected(flags: dict[str, Any], words: str, chosen: list[int]) -> None:
     selects, said = options._selection(source(**flags))

@@ -16,7 +16,7 @@ OURS = hand_made("web")
     ("fields", "key", "said"),
     [
         ({"filter": ""}, "Read from", "web"),
-        ({"filter": "namespace a"}, "Read from", "web, only namespace a"),
+        ({"filter": "namespace a"}, "Read from", "web, only what matches namespace a"),
         ({"complete": True}, "Coverage", "complete"),
     ],
 )

@@ -229,7 +229,7 @@ def _selection(chosen: Source) -> tuple["Selects", str]:
     test = parse(chosen.selector) if chosen.selector else None
     wanted = chosen.namespace
     words = [f"namespace {wanted}"] if wanted else []
-    words += [f"pods with {chosen.selector}"] if chosen.selector else []
+    words += [f"label {chosen.selector}"] if chosen.selector else []
 
     def selects(namespace: str, labels: dict[str, str]) -> bool:
         return (wanted is None or namespace == wanted) and (test is None or test(labels))

@@ -2,11 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from kubectl_cgaudit.collect.model import Cluster, NodeKind, Pod
 from kubectl_cgaudit.judge.audit import Coverage, GapRecord
+from kubectl_cgaudit.text import counted, named
 
 _NAMED = 5
+_SPACES = 10
 _READ = "read: top owners"
 
 
@@ -49,7 +52,16 @@ def _no_match(cluster: Cluster) -> list[GapRecord]:
     """A filter that matches nothing is most often a typo, and what it was meant for was not audited."""
     if not cluster.reading.filter or not cluster.pods or any(pod.selected for pod in cluster.pods):
         return []
-    remedy = "Check -n and -l: kubectl get pods with the same flags shows what they match"
+    first = cluster.reading.filter.partition(", ")[0]
+    wanted = first.removeprefix("namespace ") if first.startswith("namespace ") else ""
+    spaces = Counter(pod.namespace for pod in cluster.pods)
+    if wanted and wanted not in spaces:
+        near = get_close_matches(wanted, sorted(spaces), n=1)
+        perhaps = f", perhaps to {near[0]}" if near else ""
+        remedy = f"Correct -n{perhaps}: there are pods in {named(sorted(spaces), _SPACES)}"
+    else:
+        where = f" of namespace {wanted}" if wanted else ""
+        remedy = f"Correct -l: of {counted(spaces[wanted] or len(cluster.pods), 'pod')}{where} none has such labels"
     return [GapRecord(f"pods that match {cluster.reading.filter}", "there is none", remedy)]
 
 
@@ -61,7 +73,7 @@ def _unusable(cluster: Cluster) -> list[GapRecord]:
     names = _of_kind(cluster, "unusable")
     if not names:
         return []
-    what = f"node {_list(names)}" if len(names) == 1 else f"{len(names)} nodes ({_list(names)})"
+    what = f"node {named(names, _NAMED)}" if len(names) == 1 else f"{len(names)} nodes ({named(names, _NAMED)})"
     return [GapRecord(what, "no CPU in status.allocatable or status.capacity", "Wait until the kubelet has reported")]
 
 
@@ -72,7 +84,7 @@ def _without_kubepods(cluster: Cluster) -> list[GapRecord]:
     found = [name for name in linux if name in answers and answers[name].without_kubepods]
     if not found:
         return []
-    what = f"node {found[0]}" if len(found) == 1 else f"{len(found)} nodes ({_list(tuple(found))})"
+    what = f"node {found[0]}" if len(found) == 1 else f"{len(found)} nodes ({named(found, _NAMED)})"
     why = (
         "cgroupsPerQOS is false there, so there is no kubepods tree: the shares shown of its pods are not what they get"
     )
@@ -81,11 +93,13 @@ def _without_kubepods(cluster: Cluster) -> list[GapRecord]:
 
 def _unread_classes(active: Sequence[Pod], cluster: Cluster) -> list[GapRecord]:
     """Runtime classes that pods name and that were not read, or are gone: which handler they stand for decides their formula."""
-    named = {pod.runtime_class for pod in active if pod.runtime_class and pod.node}
-    unread = tuple(sorted(named - set(cluster.runtime_classes or ())))
+    classes = {pod.runtime_class for pod in active if pod.runtime_class and pod.node}
+    unread = tuple(sorted(classes - set(cluster.runtime_classes or ())))
     if not unread:
         return []
-    what = f"RuntimeClass {unread[0]}" if len(unread) == 1 else f"{len(unread)} RuntimeClasses ({_list(unread)})"
+    what = (
+        f"RuntimeClass {unread[0]}" if len(unread) == 1 else f"{len(unread)} RuntimeClasses ({named(unread, _NAMED)})"
+    )
     it, it_is, it_was = ("it", "it is", "it was") if len(unread) == 1 else ("them", "they are", "they were")
     if cluster.runtime_classes is None:
         seen = f"{it_was} not read"
@@ -106,13 +120,8 @@ def _missing(cluster: Cluster) -> list[GapRecord]:
     if not homeless:
         return []
     names = tuple(sorted(homeless))
-    what = f"node {names[0]}" if len(names) == 1 else f"{len(names)} nodes ({_list(names)})"
+    what = f"node {names[0]}" if len(names) == 1 else f"{len(names)} nodes ({named(names, _NAMED)})"
     count = sum(homeless.values())
     pods = "1 pod runs" if count == 1 else f"{count} pods run"
     why = f"{pods} there, but the Node is not among what was read"
     return [GapRecord(what, why, "Read all nodes together with the pods")]
-
-
-def _list(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

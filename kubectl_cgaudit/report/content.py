@@ -129,7 +129,7 @@ def facts(audit: Audit) -> list[tuple[str, str]]:
         ("Workloads, each by its strongest effect", effect_counts(verdict.workloads) or "none"),
         ("Findings", _findings(audit)),
         ("Coverage", f"INCOMPLETE: {counted(len(coverage.gaps), 'gap')}" if not coverage.complete else "complete"),
-        ("Read from", coverage.source + (f", only {coverage.filter}" if coverage.filter else "")),
+        ("Read from", coverage.source + (f", only what matches {coverage.filter}" if coverage.filter else "")),
     ]
 
 
@@ -362,7 +362,7 @@ def coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:
     only = shorten(visible(coverage.filter), LONGEST_TEXT)
     siblings = "; the other pods are read as siblings" if coverage.complete else ""
     apart = [
-        ("Filter", f"only {only} is reported{siblings}" if only else ""),
+        ("Filter", f"only what matches {only} is reported{siblings}" if only else ""),
         ("Finished pods, which want no CPU", str(coverage.pods_finished)),
         ("Pods without a node, not predicted", names(coverage.pods_without_node) or "none"),
         ("Windows nodes, which have no cgroups", _apart(coverage.windows_nodes, coverage.pods_on_windows_nodes)),

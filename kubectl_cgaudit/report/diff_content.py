@@ -242,7 +242,7 @@ def _had(workload: LoneWorkload) -> str:
 def side(name: str, each: Side) -> str:
     """One of the two audits in a line."""
     dated = f", {each.generated_at}" if each.generated_at else ""
-    only = f", only {each.filter}" if each.filter else ""
+    only = f", only what matches {each.filter}" if each.filter else ""
     state = "" if each.complete else ", INCOMPLETE"
     amounts = f"{counted(each.nodes, 'node')}, {counted(each.workloads, 'workload')}"
     return f"{name}: {each.source}: {amounts}{only}{dated}{state}"

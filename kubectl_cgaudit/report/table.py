@@ -151,7 +151,7 @@ def _when(finding: Finding) -> str:
 
 def _reading(coverage: Coverage) -> list[str]:
     siblings = "; the other pods are read as its siblings" if coverage.complete else ""
-    lines = [f"Only {coverage.filter} is reported{siblings}."] if coverage.filter else []
+    lines = [f"Only what matches {coverage.filter} is reported{siblings}."] if coverage.filter else []
     apart = (
         (coverage.windows_nodes, f"Windows nodes have no cgroups ({counted(coverage.pods_on_windows_nodes, 'pod')})"),
         (coverage.virtual_nodes, f"Virtual nodes have no kubelet ({counted(coverage.pods_on_virtual_nodes, 'pod')})"),
