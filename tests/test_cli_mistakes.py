@@ -59,7 +59,7 @@ from tests.support import RECORDED_FLAGS, command
         (["-f", "none.json"], 1, "none.json cannot be read: No such file or directory; check the path"),
         (["-o", "json=/nowhere/x"], 1, "/nowhere/x cannot be written: No such file or directory; choose another path"),
         (["tree", "n9"], 1, "there is no node 'n9'; there are n1"),
-        (["explain", "default/none"], 1, "there is no pod default/none; kubectl get pods -n default lists them"),
+        (["explain", "default/none"], 1, "there is no pod default/none; namespace default has p"),
         (["explain", "shop/"], 2, "'shop/' names no pod; write NAMESPACE/POD, or give -n NAMESPACE"),
         (["explain", "p"], 2, "'p' names no namespace; write NAMESPACE/POD, or give -n NAMESPACE"),
         (["convert"], 2, "convert takes one of a CPU request such as 250m, --shares or --weight"),

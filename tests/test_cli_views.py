@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kubectl_cgaudit.cli.main import run
-from tests.support import RECORDED_FLAGS, container, listed, node, pod
+from kubectl_cgaudit.cli.nearby import absent
+from tests.support import RECORDED_FLAGS, cluster, container, listed, node, pod
 
 
 def test_a_tree_row_of_an_open_node_has_its_cases(capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,13 +78,62 @@ def test_explain_of_what_needs_no_move_says_so_once(capsys: pytest.CaptureFixtur
     assert "AFTER" not in text
 
 
+DEPLOYMENT = (
+    "Deployment shop/checkout is no pod; explain one of its pods: "
+    "shop/checkout-d5491e7e7-1fc23, shop/checkout-d5491e7e7-22276, shop/checkout-d5491e7e7-37202"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["shop/checkout"], DEPLOYMENT),
+        (["checkout", "-n", "shop"], DEPLOYMENT),
+        (["deploy/checkout", "-n", "shop"], DEPLOYMENT),
+        (["Deployments/checkout", "-n", "shop"], DEPLOYMENT),
+        (["deploy/checkout"], DEPLOYMENT),
+        (["sts/checkout", "-n", "shop"], "there is no sts shop/checkout; did you mean shop/checkout?"),
+        (["data/redis"], "StatefulSet data/redis is no pod; explain one of its pods: data/redis-0"),
+        (["shop/chekout"], "there is no pod shop/chekout; did you mean shop/checkout?"),
+        (["shpo/redis-0"], "there is no pod shpo/redis-0; did you mean data/redis-0?"),
+        (
+            ["shpo/foo"],
+            "there is no pod shpo/foo; there are pods in shop, batch, data, edge, kube-system, platform",
+        ),
+        (
+            ["shop/zzz"],
+            "there is no pod shop/zzz; namespace shop has cart-8bfb4e1aa-af02c, cart-8bfb4e1aa-bf28a, "
+            "checkout-d5491e7e7-1fc23, checkout-d5491e7e7-22276, checkout-d5491e7e7-37202 and 4 more",
+        ),
+    ],
+)
+def test_explain_of_what_is_no_pod_says_what_can_be_explained(
+    words: list[str], error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explain", *words, *RECORDED_FLAGS]) == 1
+    assert capsys.readouterr().err == f"error: {error}\n"
+
+
+def test_of_many_pods_five_are_named_and_none_that_has_ended() -> None:
+    pods = [pod(f"w-{number}", container("c", "1"), owner=("StatefulSet", "w")) for number in range(7)]
+    done = pod("w-00", container("c", "1"), owner=("StatefulSet", "w"), phase="Succeeded")
+    assert absent("default", "w", cluster(node(), done, *pods)) == (
+        "StatefulSet default/w is no pod; explain one of its pods: "
+        "default/w-0, default/w-1, default/w-2, default/w-3, default/w-4 and 2 more"
+    )
+    assert absent("default", "w", cluster(node(), done)) == (
+        "StatefulSet default/w has no pod on a node now; try again when one runs"
+    )
+    assert absent("default", "w", cluster(node())) == "there is no pod default/w; no pod was read"
+
+
 @pytest.mark.parametrize(
     ("fields", "error"),
     [
         ({"phase": "Succeeded"}, "pod default/p has finished: its cgroups are gone"),
         ({"phase": "Failed"}, "pod default/p has finished: its cgroups are gone"),
         ({"on": None, "phase": "Pending"}, "pod default/p has no node yet, so it has no place in a cgroup tree"),
-        ({"namespace": "other"}, "there is no pod default/p; kubectl get pods -n default lists them"),
+        ({"namespace": "other"}, "there is no pod default/p; did you mean other/p?"),
     ],
 )
 def test_explain_of_a_pod_that_has_no_cgroup_says_why(

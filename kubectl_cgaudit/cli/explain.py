@@ -20,16 +20,20 @@ def explain_command(pod: str, to: str, **flags: Any) -> int:
     \b
     Example: kubectl cgaudit explain shop/checkout-d5491e7e7-37202 --states states.yaml
     """
+    from kubectl_cgaudit.cli.nearby import absent
     from kubectl_cgaudit.detect.handlers import handler
     from kubectl_cgaudit.report import explain
 
-    namespace, _, name = pod.removeprefix("pod/").removeprefix("pods/").rpartition("/")
-    namespace = namespace or flags["namespace"] or ""
-    if not namespace or not name:
+    before, _, name = pod.removeprefix("pod/").removeprefix("pods/").rpartition("/")
+    given = flags["namespace"] or ""
+    if not (before or given) or not name:
         missing = "namespace" if name else "pod"
         raise UsageError(f"{pod!r} names no {missing}; write NAMESPACE/POD, or give -n NAMESPACE")
     cluster, comparisons = compare(to, flags)
-    found = _find(namespace, name, cluster)
+    if given and before and all(each.namespace != before for each in cluster.pods):
+        # As kubectl takes it: deploy/checkout -n shop.
+        raise NotFoundError(absent(given, name, cluster, before))
+    found = _find(before or given, name, cluster)
     comparison = find_node(found.node or "", cluster, comparisons)
     screen = output.screen(output.Output("text", None))
     output.show(explain.render(comparison, found, handler(found.runtime_class, cluster), screen))
@@ -37,6 +41,8 @@ def explain_command(pod: str, to: str, **flags: Any) -> int:
 
 
 def _find(namespace: str, name: str, cluster: Cluster) -> Pod:
+    from kubectl_cgaudit.cli.nearby import absent
+
     for pod in cluster.pods:
         if (pod.namespace, pod.name) == (namespace, name):
             if pod.node is None:
@@ -44,4 +50,4 @@ def _find(namespace: str, name: str, cluster: Cluster) -> Pod:
             if pod.finished:
                 raise NotFoundError(f"pod {namespace}/{name} has finished: its cgroups are gone")
             return pod
-    raise NotFoundError(f"there is no pod {namespace}/{name}; kubectl get pods -n {namespace} lists them")
+    raise NotFoundError(absent(namespace, name, cluster))

@@ -1,0 +1,46 @@
+"""What to say of a pod that is not there: whose name it is instead, or which others there are."""
+
+from difflib import get_close_matches
+
+from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.collect.owners import workload
+from kubectl_cgaudit.report.words import with_kind
+from kubectl_cgaudit.text import named
+
+_PODS = 5
+_NEAR = 3
+_SPACES = 10
+
+
+def absent(namespace: str, name: str, cluster: Cluster, kind: str = "") -> str:
+    """Why there is no such pod, and what can be asked for. A `kind` says that a workload's name was given on purpose."""
+    owners = [(pod, workload(pod, cluster)) for pod in cluster.pods]
+    owned = [(pod, owner) for pod, owner in owners if owner.name == name and _is(kind, owner.kind)]
+    if owned:
+        first, owner = next((each for each in owned if each[0].namespace == namespace), owned[0])
+        pods = [pod for pod, other in owned if (pod.namespace, other) == (first.namespace, owner)]
+        running = [f"{pod.namespace}/{pod.name}" for pod in pods if pod.node and not pod.finished]
+        what = f"{owner.kind} {first.namespace}/{name}"
+        if running:
+            return f"{what} is no pod; explain one of its pods: {named(running, _PODS)}"
+        return f"{what} has no pod on a node now; try again when one runs"
+    asked = f"there is no {kind or 'pod'} {namespace}/{name}"
+    here = [pod.name for pod in cluster.pods if pod.namespace == namespace]
+    names = dict.fromkeys([*here, *(owner.name for pod, owner in owners if pod.namespace == namespace)])
+    alike = [f"{pod.namespace}/{name}" for pod in cluster.pods if pod.name == name]
+    alike += [f"{namespace}/{near}" for near in get_close_matches(name, names, n=_NEAR)]
+    if alike:
+        return f"{asked}; did you mean {' or '.join(alike[:_NEAR])}?"
+    if here:
+        return f"{asked}; namespace {namespace} has {named(here, _PODS)}"
+    spaces = sorted({pod.namespace for pod in cluster.pods})
+    near = get_close_matches(namespace, spaces, n=1)
+    listed = named([*near, *(space for space in spaces if space not in near)], _SPACES)
+    return f"{asked}; {f'there are pods in {listed}' if spaces else 'no pod was read'}"
+
+
+def _is(said: str, kind: str) -> bool:
+    """Whether a kind is the one that was said, as kubectl lets it be written: deploy, deployment, Deployments."""
+    short = with_kind("", kind).strip()
+    written = (short, kind.lower(), f"{kind.lower()}s")
+    return said.lower() in written if said else kind != "Pod"
