@@ -200,6 +200,14 @@ def test_standard_output_gets_the_same_bytes(tmp_path: Path, capsysbinary: pytes
     [
         ("-", Terminal(), 2, "a snapshot is not for a terminal; write it to a file with -o FILE.json.gz"),
         ("-", None, 1, "standard output is closed; write to a file with -o FILE.json.gz"),
+        ("json", None, 2, "-o takes a file here, not a format ('json'); write -o FILE.json.gz"),
+        (
+            "html=a.json",
+            None,
+            2,
+            "-o takes a file here, not a format ('html=a.json'); write -o FILE.json.gz",
+        ),
+        ("./json.gz", Terminal(), 0, None),
         ("a.json.gz", Terminal(), 0, None),
         ("a.json.gz", None, 0, None),
         (None, Terminal(), 2, "Missing option '-o' / '--output'; see kubectl cgaudit snapshot --help"),
@@ -219,7 +227,7 @@ def test_where_a_snapshot_can_go(
     assert run(["snapshot", *FILES, *(["-o", path] if path else [])]) == code
     said = capsys.readouterr().err
     assert said.startswith(f"error: {error}\n" if error else "saved 3 nodes, 29 pods, ")
-    assert [each.name for each in tmp_path.iterdir()] == ([] if error else ["a.json.gz"])
+    assert [each.name for each in tmp_path.iterdir()] == ([] if error else [Path(path or "").name])
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from kubectl_cgaudit.cli.tree import exit_code, read
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.errors import CgauditError, UsageError
 from kubectl_cgaudit.report.escape import visible
+from kubectl_cgaudit.report.formats import FORMATS
 from kubectl_cgaudit.text import counted
 
 _KEPT = (
@@ -48,6 +49,8 @@ def snapshot_command(path: str, **flags: Any) -> int:
     options.refuse_choice(chosen, "a snapshot holds all pods, as all of them compete, and who reads it may give -n")
     if chosen.states:
         raise UsageError("a snapshot holds what the cluster says; give --states to the command that reads it")
+    if path.partition("=")[0] in FORMATS:
+        raise UsageError(f"-o takes a file here, not a format ({path!r}); write -o FILE.json.gz")
     if path == "-" and sys.stdout is not None and sys.stdout.isatty():
         raise UsageError("a snapshot is not for a terminal; write it to a file with -o FILE.json.gz")
     output.spare(chosen.files, path)
