@@ -1,5 +1,6 @@
 """Where reports go, and what a terminal, a pipe and a file get."""
 
+import gzip
 import io
 import os
 import sys
@@ -156,6 +157,68 @@ def test_a_reader_that_goes_costs_no_file_and_is_not_hidden(
     with pytest.raises(PipeClosedError):
         output.deliver_audit(recorded_audit(), [Output("csv", None)])
     assert len(told) == 2
+
+
+def test_a_name_that_ends_with_gz_gets_gzip_which_is_read_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, once, twice = tmp_path / "a.json", tmp_path / "a.json.gz", tmp_path / "b.gz"
+    words = [f"-ojson={path}" for path in (plain, once, twice)]
+    assert main.run([*RECORDED_FLAGS, *words, f"-ohtml={tmp_path / 'a.html.gz'}"]) == 0
+    packed = once.read_bytes()
+    assert (gzip.decompress(packed), packed == twice.read_bytes()) == (plain.read_bytes(), True)
+    # No name (flags 0), and no time.
+    assert packed[:8] == b"\x1f\x8b\x08\0\0\0\0\0"
+    assert len(packed) * 5 < plain.stat().st_size
+    assert once.stat().st_mode & 0o777 == 0o600
+    assert gzip.decompress((tmp_path / "a.html.gz").read_bytes()).startswith(b"<!doctype html>")
+    assert main.run(["report", str(once), "-o", f"json={twice}"]) == 0
+    assert twice.read_bytes() == packed
+    capsys.readouterr()
+    assert main.run([*RECORDED_FLAGS, "--baseline", str(once), "--fail-on", "low"]) == 0
+    assert "Against the baseline a.json.gz nothing is new;" in capsys.readouterr().out
+
+
+def test_what_is_written_at_once_is_packed_too(tmp_path: Path) -> None:
+    path = tmp_path / "tree.gz"
+    output.deliver([(Output("text", str(path)), "worker-a\n")])
+    assert gzip.decompress(path.read_bytes()) == b"worker-a\n"
+
+
+def test_gzip_is_written_while_the_report_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    with output._sink(Output("json", str(path))) as write:
+        for number in range(200_000):
+            write(f"{number * number:x}\n")
+        (part,) = tmp_path.iterdir()
+        assert (part != path, part.stat().st_size > files._BUFFER) == (True, True)
+    assert gzip.decompress(path.read_bytes()).endswith(f"\n{199_999**2:x}\n".encode())
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), ValueError()])
+def test_gzip_that_is_not_finished_is_not_there(error: BaseException, tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(b"old")
+
+    def write() -> None:
+        with output._sink(Output("json", str(path))) as sink:
+            sink("new")
+            raise error
+
+    with pytest.raises((CgauditError, KeyboardInterrupt, ValueError)):
+        write()
+    assert ([each.name for each in tmp_path.iterdir()], path.read_bytes()) == (["a.gz"], b"old")
+
+
+def test_gzip_on_a_full_disk_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(files._Leaving, "write", full)
+    path = tmp_path / "a.json.gz"
+    assert main.run([*RECORDED_FLAGS, "-o", f"json={path}"]) == 1
+    said = capsys.readouterr().err
+    assert said == f"error: {path} cannot be written: No space left on device; choose another path\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("buffer", [1, files._BUFFER], ids=["while it is written", "at its end"])

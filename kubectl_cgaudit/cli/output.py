@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 import click
 
 from kubectl_cgaudit.cli.aside import say
-from kubectl_cgaudit.cli.files import save, saving, unwritable
+from kubectl_cgaudit.cli.files import saving, unwritable
 from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
 from kubectl_cgaudit.report.escape import visible
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FEW = 3
+_LEVEL = 6
+"""Of gzip: more takes longer, and saves little of JSON."""
 _FOR_PEOPLE = ("table", "wide", "text")
 
 
@@ -35,7 +37,7 @@ class Output(NamedTuple):
 def option(formats: tuple[str, ...]) -> Callable[[F], F]:
     """The flag -o of a command that writes these formats, the first by default; the command gets it as `outputs`."""
     if len(formats) > _FEW:
-        words = f"{', '.join(formats)}; repeat with =FILE to write several in one run"
+        words = f"{', '.join(formats)}; repeat with =FILE to write several in one run, in gzip where FILE ends with .gz"
     else:
         words = f"{', '.join(formats[:-1])} or {formats[-1]}"
 
@@ -89,7 +91,8 @@ def deliver(texts: Sequence[tuple[Output, str]]) -> None:
     """Write the files first, then standard output. Raises CgauditError when a file cannot be written."""
     for output, text in texts:
         if output.path:
-            save(output.path, text.encode("utf-8", errors="backslashreplace"))
+            with _sink(output) as write:
+                write(text)
             say(f"wrote {output.format} to {visible(output.path)}")
     for output, text in texts:
         if not output.path:
@@ -147,12 +150,24 @@ def _lenient(sink: Callable[[str], None], closed: list[PipeClosedError]) -> Call
 
 @contextlib.contextmanager
 def _sink(output: Output) -> Iterator[Callable[[str], None]]:
-    """Where a report's pieces go; a file is there when all is well at the end."""
-    if output.path is None:
+    """Where a report's pieces go; a file is there when all is well at the end, in gzip if its name ends with .gz."""
+    path = output.path
+    if path is None:
         yield _shower(output)
         return
-    with saving(output.path) as file:
-        yield lambda text: _put(output.path or "", file, text.encode("utf-8", errors="backslashreplace"))
+    pack, rest = _packing() if path.endswith(".gz") else (bytes, bytes)
+    with saving(path) as file:
+        yield lambda text: _put(path, file, pack(text.encode("utf-8", errors="backslashreplace")))
+        _put(path, file, rest())
+
+
+def _packing() -> tuple[Callable[[bytes], bytes], Callable[[], bytes]]:
+    """What makes gzip of pieces, and its end. zlib writes neither a name nor a time: the same text is the same bytes."""
+    import zlib
+
+    # 31: 32 KiB of window, and gzip around it.
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
+    return packer.compress, packer.flush
 
 
 def _put(path: str, file: BinaryIO, data: bytes) -> None:
