@@ -95,6 +95,19 @@ def test_a_rule_that_matches_no_node_is_noted(small: Path, tmp_path: Path, capsy
     assert "states.yaml rule 2 matches no node." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [["nodes"], ["nodes", "-o", "json"], ["tree"], ["explain", "default/p"]])
+def test_the_other_commands_note_it_too(
+    words: list[str], small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    states = tmp_path / "states.yaml"
+    states.write_text("- {cgroup: v2, runtimes: {crnu: runc 1.3.6}}\n- {match: {name: worker-*}, cgroup: v1}\n")
+    assert run([*words, "-f", str(small), "--states", str(states)]) == 0
+    assert capsys.readouterr().err == (
+        "check what was said: states.yaml rule 1 names the handler crnu, which no matching node has\n"
+        "check what was said: states.yaml rule 2 matches no node\n"
+    )
+
+
 def test_without_a_kubeconfig_the_next_step_is_named(tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("KUBE")} | {"HOME": str(tmp_path)}
     done = subprocess.run(command(), capture_output=True, text=True, check=False, env=environment)

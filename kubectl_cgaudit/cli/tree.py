@@ -66,14 +66,18 @@ def read(chosen: options.Source, *, measured: bool = True) -> tuple[Cluster, tup
 
 
 def compare(to: str, flags: dict[str, Any]) -> tuple[Cluster, tuple[Comparison, ...]]:
-    """Read the input and compare its nodes."""
+    """Read the input and compare its nodes. What of --states and --to speaks of nothing there is said on stderr."""
     from kubectl_cgaudit.judge import scenario
     from kubectl_cgaudit.judge.compare import compare as compare_nodes
+    from kubectl_cgaudit.judge.unmatched import unmatched
 
     chosen = options.source(flags)
     target = scenario.parse(to)
     cluster, rules = read(chosen)
-    return cluster, compare_nodes(cluster, rules, target)
+    comparisons = compare_nodes(cluster, rules, target)
+    for what in unmatched(cluster, comparisons, rules, target):
+        say(f"check what was said: {visible(what)}")
+    return cluster, comparisons
 
 
 def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) -> Comparison:

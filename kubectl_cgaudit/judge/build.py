@@ -6,7 +6,6 @@ from typing import cast
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cgroups.version import was_checked
 from kubectl_cgaudit.collect.model import Cluster
-from kubectl_cgaudit.detect.state import DEFAULT_HANDLER
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.judge import nodes
 from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Coverage, Finding, ScenarioRecord
@@ -19,6 +18,7 @@ from kubectl_cgaudit.judge.rules import nodes as node_rules
 from kubectl_cgaudit.judge.rules.context import Context
 from kubectl_cgaudit.judge.scenario import Scenario
 from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.judge.unmatched import unmatched
 from kubectl_cgaudit.judge.verdict import conclude
 from kubectl_cgaudit.judge.workloads import Judged
 
@@ -46,7 +46,7 @@ def audit(
 ) -> Audit:
     """Judge a cluster. Raises UsageError when a states or target file does not fit one of its nodes."""
     comparisons = compare(cluster, rules, scenario)
-    coverage = cover(cluster, tuple(_unmatched(cluster, comparisons, rules, scenario)))
+    coverage = cover(cluster, tuple(unmatched(cluster, comparisons, rules, scenario)))
     context = Context(cluster, thresholds)
     judged = Judged(context, comparisons, POD_RULES)
     # Before the workloads are made, which lets go of what is kept of them.
@@ -79,27 +79,6 @@ def _findings(
         for rule in _NODE_RULES:
             yield from rule(context, comparison)
     yield from judged.findings()
-
-
-def _unmatched(
-    cluster: Cluster, comparisons: tuple[Comparison, ...], rules: tuple[Rule, ...], scenario: Scenario
-) -> Iterator[str]:
-    """What the user said that speaks of nothing here: most often a typo."""
-    for rule in rules + scenario.rules:
-        matched = [comparison for comparison in comparisons if rule.matches(comparison.node)]
-        if not any(rule.matches(node) for node in cluster.nodes):
-            yield f"{rule.where} matches no node"
-        for handler, _ in rule.runtimes:
-            if matched and not any(handler in _handlers(comparison) for comparison in matched):
-                yield f"{rule.where} names the handler {handler}, which no matching node has"
-    for target in scenario.runtimes:
-        runs = [run for each in comparisons for case in each.cases for _, run in case.then.runtimes]
-        if comparisons and target not in runs:
-            yield f"no node runs {target.name}, so --to {target.name}={target.version} changes nothing"
-
-
-def _handlers(comparison: Comparison) -> set[str]:
-    return {DEFAULT_HANDLER, *comparison.handlers, *(handler.name for handler in comparison.node.handlers)}
 
 
 def _assumptions(comparisons: tuple[Comparison, ...], scenario: Scenario) -> Iterator[str]:
