@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import Audit, ContainerAudit, NodeAudit, PodAudit, WorkloadAudit
-from kubectl_cgaudit.report import nodes, table
+from kubectl_cgaudit.report import nodes, table, table_nodes
 from kubectl_cgaudit.report.screen import Column, Screen, columns, cut, grid, middle, wrap
 from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod, recorded_audit, recorded_blind
 
@@ -93,6 +93,13 @@ def test_at_80_columns() -> None:
         "platform/node-exporter ds      3  loses, moves  -56%..0%   node-exporter -10%",
         "data/redis sts                 1  nominal       0%         redis -4.7%",
     ]
+
+
+def test_what_is_taken_of_system_slice_is_called_that() -> None:
+    said = "system.slice: its default weight is taken, not known, on {}; SURE does not count it."
+    assert table_nodes.system_slice(RECORDED.nodes) == said.format("worker-a, worker-c")
+    assert table_nodes.system_slice(RECORDED.nodes[:1]) == said.format("every node")
+    assert table_nodes.system_slice(RECORDED.nodes[1:2]) == ""
 
 
 def test_at_120_columns_also_how_sure_and_the_cpu_of_the_node() -> None:

@@ -48,11 +48,11 @@ def wide(nodes: Sequence[NodeAudit], screen: Screen) -> list[str]:
 
 def system_slice(nodes: Sequence[NodeAudit]) -> str:
     """Which numbers rest on a weight of system.slice that nobody measured or said; not escaped."""
-    assumed = [node.name for node in nodes if node.known["system_slice"].confidence == "hint"]
-    if not assumed:
+    taken = [node.name for node in nodes if node.known["system_slice"].confidence == "hint"]
+    if not taken:
         return ""
-    where = "every node" if len(assumed) == len(nodes) else named(assumed, 5)
-    return f"SURE leaves out system.slice, whose weight is assumed to be the default on {where}."
+    where = "every node" if len(taken) == len(nodes) else named(taken, 5)
+    return f"system.slice: its default weight is taken, not known, on {where}; SURE does not count it."
 
 
 def _groups(nodes: Sequence[NodeAudit]) -> list[tuple[NodeAudit, list[str]]]:
