@@ -1,6 +1,7 @@
 """The terminal's table at every width."""
 
 import fcntl
+import itertools
 import os
 import pty
 import struct
@@ -18,7 +19,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cli.main import run
-from kubectl_cgaudit.judge.audit import Audit, ContainerAudit, NodeAudit, PodAudit, WorkloadAudit
+from kubectl_cgaudit.judge.audit import Audit, ContainerAudit, GapRecord, NodeAudit, PodAudit, WorkloadAudit
+from kubectl_cgaudit.judge.rules import coverage as coverage_rule
 from kubectl_cgaudit.report import nodes, table, table_nodes
 from kubectl_cgaudit.report.screen import Column, Screen, columns, cut, grid, middle, wrap
 from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod, recorded_audit, recorded_blind
@@ -100,6 +102,34 @@ def test_what_is_taken_of_system_slice_is_called_that() -> None:
     assert table_nodes.system_slice(RECORDED.nodes) == said.format("worker-a, worker-c")
     assert table_nodes.system_slice(RECORDED.nodes[:1]) == said.format("every node")
     assert table_nodes.system_slice(RECORDED.nodes[1:2]) == ""
+
+
+def findings(text: str, rule: str) -> list[str]:
+    """What stands under a rule's headline, without its indent."""
+    lines = text.splitlines()
+    start = next(place for place, line in enumerate(lines) if line[9:].startswith(rule))
+    return [lines[start][9:], *(line[9:] for line in itertools.takewhile(lambda s: s[:1] == " ", lines[start + 1 :]))]
+
+
+def test_what_a_finding_is_about_is_said_once_and_counted_as_what_it_is() -> None:
+    gaps = (GapRecord("pods", "not read", "Read them"), GapRecord("node x", "no CPU", "Wait"))
+    wide = Screen(1000)
+    (title, seen), (both, names, first) = (
+        findings(table.render(replace(RECORDED, findings=tuple(coverage_rule.gaps(some))), wide), "CGA001")
+        for some in (gaps[:1], gaps)
+    )
+    assert (title, seen) == ("CGA001 audit incomplete: 1 gap", "pods: not read.")
+    assert (both, names, first) == ("CGA001 audit incomplete: 2 gaps", "pods, node x", "pods: not read.")
+    told = table.render_wide(replace(RECORDED, findings=tuple(coverage_rule.gaps(gaps))))
+    assert findings(told, "CGA001") == ["CGA001 audit incomplete: 2 gaps", "pods: not read.", "node x: no CPU."]
+    (if_,) = (replace(each, when="worker-a on v2") for each in coverage_rule.gaps(gaps[:1]))
+    assert findings(table.render_wide(replace(RECORDED, findings=(if_,))), "CGA001")[1:] == [
+        "pods (worker-a on v2): pods: not read."
+    ]
+    other = replace(if_, when="", seen="podsling: not read.")
+    assert findings(table.render_wide(replace(RECORDED, findings=(other,))), "CGA001")[1:] == [
+        "pods: podsling: not read."
+    ]
 
 
 def test_at_120_columns_also_how_sure_and_the_cpu_of_the_node() -> None:

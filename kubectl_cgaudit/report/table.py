@@ -14,6 +14,8 @@ from kubectl_cgaudit.report.words import counted, named
 _WIDE = 160
 _NAMED = 4
 _ALWAYS_SAID = {"CGA002", "CGA103"}
+_COUNTED = {"CGA001": "gap", "CGA002": "exception"}
+"""What the findings of a rule are about, where that is no part of the cluster."""
 HOW_TO_READ = (
     "A container competes only inside its pod, and pods carry the kubelet's weight: a new runc or crun changes no pod's CPU, "
     "only the split inside it. Against system processes the cgroup version and the reserves decide. "
@@ -100,17 +102,21 @@ class _Table:
         for amount in amounts:
             members = islice(every, amount)
             first = next(members)
-            counts = counted(amount, first.subject.kind)
+            counts = counted(amount, _COUNTED.get(first.rule, first.subject.kind))
             headline = self.wrap(f"{first.rule} {first.title}: {counts}", " " * 9, " " * 9)
             yield f"{self.paint(first.severity)}{headline[len(first.severity) :]}"
             if self.wide:
                 for each in chain([first], members):
-                    yield self.wrap(f"{each.subject.title}{_when(each)}: {each.seen}", " " * 9, " " * 11)
+                    yield self.wrap(_told(each), " " * 9, " " * 11)
+                continue
+            in_full = first.severity != "low" or first.rule in _ALWAYS_SAID
+            if amount == 1 and in_full and _names_itself(first):
+                yield self.wrap(first.seen, " " * 9, " " * 9)
                 continue
             names = [each.subject.title + _when(each) for each in chain([first], islice(members, _NAMED - 1))]
             more = f" and {amount - _NAMED} more" if amount > _NAMED else ""
             yield self.wrap(", ".join(names) + more, " " * 9, " " * 9)
-            if first.severity != "low" or first.rule in _ALWAYS_SAID:
+            if in_full:
                 yield self.wrap(first.seen, " " * 9, " " * 9)
             deque(members, maxlen=0)
 
@@ -143,6 +149,17 @@ class _Table:
 def _face(finding: Finding) -> tuple[str, str, str]:
     """What the findings under one headline have in common."""
     return finding.severity, finding.rule, finding.title
+
+
+def _names_itself(finding: Finding) -> bool:
+    """Whether what was seen begins with its subject, which need not stand before it then."""
+    title = finding.subject.title
+    return not finding.when and finding.seen.startswith((f"{title}:", f"{title} "))
+
+
+def _told(finding: Finding) -> str:
+    before = "" if _names_itself(finding) else f"{finding.subject.title}{_when(finding)}: "
+    return f"{before}{finding.seen}"
 
 
 def _when(finding: Finding) -> str:
