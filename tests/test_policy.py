@@ -137,7 +137,14 @@ def test_off_on_the_findings_about_exceptions_is_said() -> None:
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("", "p.yaml must hold thresholds, severities, exceptions, not None"),
+        ("", "p.yaml is empty; add one of thresholds, severities, exceptions"),
+        ("# nothing\n", "p.yaml is empty; add one of thresholds, severities, exceptions"),
+        ("text", "p.yaml must hold thresholds, severities, exceptions, not 'text'"),
+        (
+            "- {match: {name: worker-*}, cgroup: v2}",
+            "p.yaml is a list, as a states file is; give that with --states, or write a policy with "
+            "thresholds, severities, exceptions",
+        ),
         ("{}", "p.yaml says nothing; add one of thresholds, severities, exceptions"),
         ("a: [", "p.yaml is not valid YAML at line 1: expected the node content, but found '<stream end>'"),
         ("exception: []", "p.yaml: there is no key 'exception'; did you mean exceptions?"),

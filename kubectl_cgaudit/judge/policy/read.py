@@ -34,7 +34,14 @@ def load(path: str) -> Policy:
 
 def parse(text: str, source: str) -> Policy:
     """Read the text of a policy file; `source` names it in messages and reports."""
-    said = settings.mapping(settings.loaded(text, source), source, _KEYS)
+    held = settings.loaded(text, source)
+    if held is None:
+        raise UsageError(f"{source} is empty; add one of {', '.join(_KEYS)}")
+    if isinstance(held, list):
+        raise UsageError(
+            f"{source} is a list, as a states file is; give that with --states, or write a policy with {', '.join(_KEYS)}"
+        )
+    said = settings.mapping(held, source, _KEYS)
     if not said:
         raise UsageError(f"{source} says nothing; add one of {', '.join(_KEYS)}")
     exceptions = said.get("exceptions", [])
