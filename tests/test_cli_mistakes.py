@@ -13,6 +13,8 @@ import yaml
 from kubectl_cgaudit.cli.main import run
 from tests.support import RECORDED_FLAGS, command
 
+EACH = "name each file by itself (-f may be repeated)"
+
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
@@ -57,6 +59,15 @@ from tests.support import RECORDED_FLAGS, command
             "the states file none.yaml cannot be read: No such file or directory; check the path",
         ),
         (["-f", "none.json"], 1, "none.json cannot be read: No such file or directory; check the path"),
+        (["-f", "."], 1, f". is a directory; {EACH}"),
+        (
+            ["-f", "no*.json"],
+            1,
+            f"there is no file no*.json, and a pattern is not looked up; {EACH}",
+        ),
+        (["-f", "y" * 300], 1, "y" * 300 + " cannot be read: File name too long; check the path"),
+        (["y" * 300], 2, f"No such command '{'y' * 300}'"),
+        ([__file__], 2, f"{__file__} is a file and no command; give each file with its own -f"),
         (["-o", "json=/nowhere/x"], 1, "/nowhere/x cannot be written: No such file or directory; choose another path"),
         (["tree", "n9"], 1, "there is no node 'n9'; there are n1"),
         (["explain", "default/none"], 1, "there is no pod default/none; namespace default has p"),

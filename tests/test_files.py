@@ -167,6 +167,12 @@ def test_a_bad_file_is_one_clear_sentence(content: bytes, message: str, tmp_path
     assert str(caught.value) == message.replace("FILE", str(path), 1)
 
 
+def test_a_file_may_be_named_like_a_pattern(tmp_path: Path) -> None:
+    path = tmp_path / "a[1]*.json"
+    path.write_text(listed(N, P))
+    assert len(read(path).pods) == 1
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read(tmp_path / "none.json")

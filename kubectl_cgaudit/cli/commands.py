@@ -1,9 +1,12 @@
 """The commands beside the audit: each module is imported when its command is used, so that help comes at once."""
 
 from importlib import import_module
+from pathlib import Path
 from typing import cast
 
 import click
+
+from kubectl_cgaudit.errors import UsageError
 
 COMMANDS = {
     "__complete": ("completion", "Print what the last of WORDS may become."),
@@ -55,10 +58,25 @@ class Commands(click.Group):
             return super().get_command(ctx, cmd_name)
         return load(cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command, and the words behind its name. Raises UsageError for a file, which `-f *.json` makes a command."""
+        if not ctx.resilient_parsing and args[0] not in COMMANDS and _is_file(args[0]):
+            raise UsageError(f"{args[0]} is a file and no command; give each file with its own -f")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in the help, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx) if not hidden(name)])
+
+
+def _is_file(word: str) -> bool:
+    try:
+        return Path(word).is_file()
+    except OSError:  # Too long to be a name.
+        return False
 
 
 def hidden(name: str) -> bool:

@@ -9,7 +9,9 @@ from typing import BinaryIO, cast
 
 from kubectl_cgaudit.errors import InputError
 
+_EACH = "name each file by itself (-f may be repeated)"
 _GZIP = b"\x1f\x8b"
+_PATTERN = {*"*?["}
 DAMAGED = (EOFError, zlib.error, OSError)
 """What reading an input may raise."""
 
@@ -28,7 +30,11 @@ def read_bytes(path: str, remedy: str) -> bytes:
             data = gzip.decompress(data)
     except gzip.BadGzipFile:
         raise InputError(f"{source} is a damaged gzip file; {remedy}") from None
+    except IsADirectoryError:
+        raise InputError(f"{source} is a directory; {_EACH}") from None
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and _PATTERN & {*path}:
+            raise InputError(f"there is no file {source}, and a pattern is not looked up; {_EACH}") from None
         raise InputError(f"{source} cannot be read: {error.strerror or error}; check the path") from None
     except (EOFError, zlib.error):
         raise InputError(f"{source} is a damaged gzip file; {remedy}") from None
