@@ -3,10 +3,13 @@
 from datetime import datetime, timezone
 from typing import Any
 
+import click
 import pytest
 
 from kubectl_cgaudit.cli import options, policy
+from kubectl_cgaudit.cli.audit import group
 from kubectl_cgaudit.collect import live
+from kubectl_cgaudit.detect.runtime import FIRST_QUADRATIC
 from kubectl_cgaudit.errors import UsageError
 from tests.support import cluster, container, node, pod
 
@@ -187,3 +190,9 @@ def test_the_time_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert now is not None
     assert (now.microsecond, now.tzinfo) == (0, timezone.utc)
     assert abs((datetime.now(timezone.utc) - now).total_seconds()) < 60
+
+
+def test_the_help_of_to_names_every_runtime_that_can_be_one() -> None:
+    (found,) = [option for option in group.params if option.name == "to"]
+    assert isinstance(found, click.Option)
+    assert [name for name in FIRST_QUADRATIC if f" {name}=" not in (found.help or "")] == []

@@ -72,8 +72,8 @@ _TO = click.option(
     default=DEFAULT_TO,
     show_default=True,
     metavar="TARGET",
-    help="Where the nodes go: v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6, crun=1.28, combined with commas; "
-    "or a file in the syntax of --states.",
+    help="Where the nodes go: v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6, crun=1.28, youki=0.5.7, combined with "
+    "commas; or a file in the syntax of --states.",
 )
 
 
