@@ -97,6 +97,17 @@ def plain(text: str) -> str:
     return " ".join(re.sub("[│├└─█░]", " ", text).split())
 
 
+@pytest.mark.parametrize(
+    "words", [[], ["tree", "worker-a"], ["explain", "shop/checkout-d5491e7e7-37202"], ["nodes", "--evidence"]]
+)
+def test_what_the_readme_gives_without_a_cluster_runs(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (demo,) = re.findall(
+        r"^alias demo='kubectl-cgaudit (.*?)'$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert run([*shlex.split(demo.replace("\\\n", "")), *words]) == 0
+
+
 def test_every_rule_has_one_page() -> None:
     assert len({rule.id for rule in RULES}) == 15
     assert [path.stem for path in FINDINGS] == sorted({rule.id for rule in RULES})
