@@ -1,5 +1,6 @@
 """What the reports of a comparison list, in which words, and where they cut."""
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -204,6 +205,17 @@ def test_the_page_counts_the_rows_that_it_leaves_out(amount: int, hidden: str) -
     page = diff_html.render(of_nodes(amount))
     assert (page.count('<th scope="row">'), page.count('<p class="cut">')) == (600, 1 if hidden else 0)
     assert (said in page) == bool(hidden)
+
+
+def test_on_a_phone_each_cell_says_what_column_it_is_of() -> None:
+    new = LoneNode("n9", 4000, 3, True, ("v2",))
+    found = replace(diff(audited(cluster(N1, A), V2_LINEAR), now_of(cluster(N1, A), V2_QUADRATIC)), new_nodes=(new,))
+    parts = diff_html.render(found).split("<table")[1:]
+    assert [part.startswith(' class="stack">') for part in parts] == [True] * 3
+    for part in parts:
+        _, *heads = re.findall(r'<th scope="col"[^>]*>([^<]+)</th>', part)
+        rows = re.findall(r'<th scope="row">.*?</tr>', part)
+        assert {tuple(re.findall(r'<td[^>]* data-label="([^"]+)"', row)) for row in rows} == {tuple(heads)}
 
 
 def test_rows_that_look_the_same_name_two_nodes_at_most() -> None:
