@@ -167,6 +167,24 @@ def test_only_outcomes_that_are_shown_are_explained() -> None:
     assert (places, shown.count("<li>")) == (sorted(places), 4)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "now", "signs"),
+    [
+        ("as-before", "v1", ["X, not Y: it is X now, and Y was predicted."]),
+        ("otherwise", "v3", ["X, not Y: it is X now, and Y was predicted."]),
+        ("other-cause", "v3", ["X, not Y: it is X now, and Y was predicted."]),
+        ("came-true", "v2", []),
+        ("came-true", "v3", ["said Y: Y was predicted."]),
+        ("unpredicted", "v3", []),
+    ],
+)
+def test_signs_that_are_shown_are_explained(outcome: Outcome, now: str, signs: list[str]) -> None:
+    row = machine("n", Measure("cgroup", "", outcome, ("v1",), ("v2",), (now,)))
+    legend = diff_table.render(replace(PLAIN, nodes=(row,))).split("\n\n")[-1].splitlines()
+    first = next(place for place, line in enumerate(legend) if line.startswith("Weights, quotas and versions"))
+    assert [line for line in legend[:first] if line[:1] in "Xs"] == signs
+
+
 IN_FULL = "all of it: `-o json=FILE` in the same run"
 
 

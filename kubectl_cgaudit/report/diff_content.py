@@ -33,6 +33,11 @@ OUTCOME_WORDS: dict[Outcome, str] = {
     "came-true": "changed as predicted",
     "unchanged": "no change was predicted, and none came",
 }
+CHANGE_WORDS = {
+    ", not ": "X, not Y: it is X now, and Y was predicted.",
+    "said ": "said Y: Y was predicted.",
+}
+"""What `change` may have in it, in words."""
 _WHAT: dict[What, str] = {
     "cgroup": "cgroup",
     "kubepods": "kubepods",

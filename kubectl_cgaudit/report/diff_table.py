@@ -96,9 +96,9 @@ def _because(rows: Sequence[Row]) -> list[str]:
 
 
 def _legend(rows: Sequence[Row], screen: Screen) -> list[str]:
+    """What of the words and signs in the rows nobody could guess."""
     used = {row.outcome for row in rows}
-    shown = [outcome for outcome in OUTCOMES if outcome in used]
-    return [
-        paint(wrap(f"{outcome}: {content.OUTCOME_WORDS[outcome]}.", screen.width, "", "  "), colour=screen.colour)
-        for outcome in shown
-    ]
+    lines = [f"{outcome}: {content.OUTCOME_WORDS[outcome]}." for outcome in OUTCOMES if outcome in used]
+    changes = [content.change(row) for row in rows]
+    lines += [words for sign, words in content.CHANGE_WORDS.items() if any(sign in change for change in changes)]
+    return [paint(wrap(line, screen.width, "", "  "), colour=screen.colour) for line in lines]
