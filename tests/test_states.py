@@ -87,8 +87,15 @@ def test_a_new_kubelet_only_hints_at_v2() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cgroup: v2", "s.yaml must be a list of rules, such as: - {match: {name: worker-*}, cgroup: v2}"),
-        ("[]", "s.yaml must be a list of rules, such as: - {match: {name: worker-*}, cgroup: v2}"),
+        ("cgroup: v2", "s.yaml is a mapping; write a list of rules: - {match: {name: worker-*}, cgroup: v2}"),
+        (
+            "exceptions: []",
+            "s.yaml is a mapping; write a list of rules: - {match: {name: worker-*}, cgroup: v2}; if it is a policy, give it "
+            "with --policy",
+        ),
+        ("", "s.yaml is empty; write a list of rules: - {match: {name: worker-*}, cgroup: v2}"),
+        ("[]", "s.yaml is empty; write a list of rules: - {match: {name: worker-*}, cgroup: v2}"),
+        ("v2", "s.yaml is no list; write a list of rules: - {match: {name: worker-*}, cgroup: v2}"),
         ("- {cgruop: v2}", "s.yaml rule 1: there is no key 'cgruop'; did you mean cgroup?"),
         ("- {cgroup: v3}", "s.yaml rule 1: cgroup: 'v3' is not one of v1, v2"),
         ("- {cgroup: v1}\n- {driver: sytemd}", "s.yaml rule 2: driver: 'sytemd' is not one of systemd, cgroupfs"),

@@ -362,3 +362,16 @@ def test_a_terminal_without_colour_or_unicode() -> None:
     drawn = in_a_terminal(["tree", "worker-b", *RECORDED_FLAGS], 80, TERM="dumb", PYTHONIOENCODING="ascii")
     assert drawn.isascii()
     assert "|  `- exporter" in drawn
+
+
+def test_the_narrow_table_says_where_the_rest_of_the_low_findings_is() -> None:
+    found = recorded_audit()
+    said = "What was seen of the low ones: -o wide; what to do about each: -o markdown or html."
+
+    def lines(text: str) -> str:
+        return " ".join(text.split())
+
+    assert said in lines(table.render(found))
+    assert said not in lines(table.render_wide(found))
+    grave = replace(found, findings=tuple(each for each in found.findings if each.severity != "low"))
+    assert said not in lines(table.render(grave))

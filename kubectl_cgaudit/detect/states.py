@@ -56,11 +56,20 @@ def load(path: str) -> tuple[Rule, ...]:
     return parse(settings.read(path, "states file"), Path(path).name)
 
 
+_OF_A_POLICY = {"thresholds", "severities", "exceptions"}
+
+
 def parse(text: str, source: str) -> tuple[Rule, ...]:
     """Read the text of a states file; `source` names it in messages."""
     rules = settings.loaded(text, source)
     if not isinstance(rules, list) or not rules:
-        raise UsageError(f"{source} must be a list of rules, such as: - {{match: {{name: worker-*}}, cgroup: v2}}")
+        what = "is a mapping" if isinstance(rules, dict) else "is no list" if rules else "is empty"
+        policy = (
+            "; if it is a policy, give it with --policy"
+            if isinstance(rules, dict) and rules.keys() & _OF_A_POLICY
+            else ""
+        )
+        raise UsageError(f"{source} {what}; write a list of rules: - {{match: {{name: worker-*}}, cgroup: v2}}{policy}")
     return tuple(_rule(rule, f"{source} rule {number}") for number, rule in enumerate(rules, start=1))
 
 

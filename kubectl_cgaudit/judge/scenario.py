@@ -23,7 +23,7 @@ from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup, def
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.errors import UsageError
 
-_FORMS = "v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6 or crun=1.28, combined with commas, or a states file"
+_FORMS = "v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6, crun=1.28 or youki=0.5.7, combined with commas, or a states file"
 _VERSIONED = f"(?:kubelet|{'|'.join(FIRST_QUADRATIC)})="
 _TARGET = re.compile(f"v2|runtime|{_VERSIONED}.+")
 # A + inside a version is its build's: 1.3.6+azure.

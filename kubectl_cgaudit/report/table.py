@@ -16,6 +16,7 @@ _NAMED = 4
 _ALWAYS_SAID = {"CGA002", "CGA103"}
 _COUNTED = {"CGA001": "gap", "CGA002": "exception"}
 """What the findings of a rule are about, where that is no part of the cluster."""
+_LOW = "What was seen of the low ones: -o wide; what to do about each: -o markdown or html."
 HOW_TO_READ = (
     "A container competes only inside its pod, and pods carry the kubelet's weight: a new runc or crun changes no pod's CPU, "
     "only the split inside it. Against system processes the cgroup version and the reserves decide. "
@@ -97,6 +98,12 @@ class _Table:
         ]
 
     def findings(self, findings: Sequence[Finding]) -> Iterator[str]:
+        """Each rule's, the worst in full; of low ones the narrow table has the names, and says where the rest is."""
+        yield from self.by_rule(findings)
+        if not self.wide and findings and findings[-1].severity == "low":
+            yield self.wrap(_LOW, " " * 9, " " * 9)
+
+    def by_rule(self, findings: Sequence[Finding]) -> Iterator[str]:
         amounts = [sum(1 for _ in group) for _, group in groupby(findings, _face)]
         every = iter(findings)
         for amount in amounts:
