@@ -6,6 +6,7 @@ import click
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cli import output
+from kubectl_cgaudit.plain import indented
 
 _FORMATS = ("text", "json", "yaml")
 _WORDS = {
@@ -25,7 +26,6 @@ def version_command(outputs: tuple[str, ...]) -> int:
     \b
     Example: kubectl cgaudit version -o json
     """
-    import msgspec
     import yaml
 
     wanted = output.parse(outputs, _FORMATS)
@@ -33,7 +33,7 @@ def version_command(outputs: tuple[str, ...]) -> int:
     width = max(map(len, _WORDS.values())) + 2
     texts = {
         "text": "".join(f"{_WORDS[name]:{width}}{value}\n" for name, value in found.items()),
-        "json": msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n",
+        "json": indented(found) + "\n",
         "yaml": yaml.safe_dump(found, sort_keys=False),
     }
     output.deliver([(each, texts[each.format]) for each in wanted])

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Sequence
 
-import msgspec
 import yaml
 
 from kubectl_cgaudit.manifests.parts import Object
+from kubectl_cgaudit.plain import indented
 
 _PLAIN = re.compile(r"[A-Za-z/-][\w./:=-]{2,}|-[a-z]|v1", re.ASCII)
 
@@ -36,7 +36,7 @@ def as_yaml(objects: Sequence[Object]) -> str:
 def as_json(objects: Sequence[Object]) -> str:
     """A List of all objects."""
     whole = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
-    return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode() + "\n"
+    return indented(whole) + "\n"
 
 
 RENDERERS: dict[str, Callable[[Sequence[Object]], str]] = {"yaml": as_yaml, "json": as_json}

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import msgspec
-
 from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
 from kubectl_cgaudit.judge.rounding import rounded
+from kubectl_cgaudit.plain import indented
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.report.beside import beside
 from kubectl_cgaudit.report.drawing import branches
@@ -24,7 +23,7 @@ def as_json(comparisons: Sequence[Comparison]) -> str:
     what all of them agree on, null for the rest.
     """
     rows = [row for comparison in comparisons for row in _rows(comparison)]
-    return msgspec.json.format(msgspec.json.encode({"cgroups": rows}), indent=2).decode() + "\n"
+    return indented({"cgroups": rows}) + "\n"
 
 
 def _rows(comparison: Comparison) -> Iterable[dict[str, Any]]:

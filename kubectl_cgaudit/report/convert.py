@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import msgspec
-
 from kubectl_cgaudit.cgroups.weights import (
     DEFAULT_SHARES,
     DEFAULT_WEIGHT,
@@ -14,6 +12,7 @@ from kubectl_cgaudit.cgroups.weights import (
     shares_with_weight,
     weight_of,
 )
+from kubectl_cgaudit.plain import indented
 
 _FORMULAS: tuple[Formula, ...] = ("linear", "quadratic")
 
@@ -58,7 +57,7 @@ def _same(weight: int, formula: Formula) -> dict[str, Any]:
 
 def as_json(result: dict[str, Any]) -> str:
     """The result for programs."""
-    return msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n"
+    return indented(result) + "\n"
 
 
 def as_text(result: dict[str, Any]) -> str:

@@ -5,17 +5,16 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 import msgspec
-import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import Audit, CaseChange, ContainerAudit, Moment, PodAudit, WorkloadAudit
 from kubectl_cgaudit.judge.figures import Figures, Fixed, Form
 from kubectl_cgaudit.judge.findings import Findings
+from kubectl_cgaudit.plain import as_yaml, indented
 from kubectl_cgaudit.report.blanks import BLANK, Kept, filled, with_blanks
 from kubectl_cgaudit.report.pieces import Part, Pieces, whole
 
-_WIDTH = 120
 # What YAML does not take raw, also between quotes: https://yaml.org/spec/1.2.2/#51-character-set
 _NOT_PRINTABLE = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x85\u2028\u2029\ufeff]"
@@ -132,8 +131,7 @@ def _json_item(value: object) -> str:
 
 def _indented(value: object, depth: int) -> str:
     # No text in JSON holds a raw line break.
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    return text.replace("\n", "\n" + " " * depth)
+    return indented(value).replace("\n", "\n" + " " * depth)
 
 
 def yaml_pieces(audit: Audit) -> Pieces:
@@ -154,7 +152,7 @@ def _yaml_fields(audit: Audit, names: list[tuple[str, str]]) -> Iterator[str]:
             yield f"{name}:\n" if value else f"{name}: []\n"
             yield from map(_yaml_item, value)
         else:
-            yield _dumped({name: value})
+            yield as_yaml({name: value})
 
 
 def _yaml_item(value: object) -> str:
@@ -172,11 +170,6 @@ def _printable(text: str) -> str:
 def _escaped(character: str) -> str:
     code = ord(character)
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _dumped(value: object) -> str:
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    return yaml.dump(msgspec.to_builtins(value), Dumper=dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
 
 def render_json(audit: Audit) -> str:

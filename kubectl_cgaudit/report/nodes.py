@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit
+from kubectl_cgaudit.plain import indented
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, columns, cut, grid, wrap
 from kubectl_cgaudit.report.words import counted, named
 
@@ -38,12 +39,7 @@ def as_json(nodes: Sequence[NodeAudit], *, events_read: bool) -> str:
         }
         for node in nodes
     ]
-    return (
-        msgspec.json.format(
-            msgspec.json.encode({"nodes": rows, "settle": settle(nodes, events_read=events_read)}), indent=2
-        ).decode()
-        + "\n"
-    )
+    return indented({"nodes": rows, "settle": settle(nodes, events_read=events_read)}) + "\n"
 
 
 def as_text(nodes: Sequence[NodeAudit], *, evidence: bool, events_read: bool, screen: Screen = PLAIN) -> str:

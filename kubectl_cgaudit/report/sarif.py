@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from kubectl_cgaudit.judge.audit import Audit, ExceptedFinding, Finding, Severity, Subject
 from kubectl_cgaudit.judge.rules import catalogue
+from kubectl_cgaudit.plain import indented
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.links import HOMEPAGE, finding_page
 from kubectl_cgaudit.report.pieces import Pieces, together, whole
@@ -62,17 +63,13 @@ def _text(audit: Audit) -> Iterator[str]:
         },
     }
     # No text in JSON holds a raw line break, so there is one such place.
-    before, _, after = _json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}).partition(_NO_RESULTS)
+    before, _, after = indented({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}).partition(_NO_RESULTS)
     yield before + _NO_RESULTS[:-1]
     between, end = "", ""
     for result in _results(audit, indices):
         yield f"{between}{_RESULT}{result}"
         between, end = ",", "\n      "
     yield f"{end}]{after}\n"
-
-
-def _json(value: object) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def _plain(text: str) -> str:
@@ -187,7 +184,7 @@ def _layout(fixed: _Fixed) -> str:
         **({"baselineState": fixed.baseline} if fixed.baseline else {}),
         **({} if fixed.justifications is None else {"suppressions": list(map(_suppression, fixed.justifications))}),
     }
-    return _json(result).replace("\n", _RESULT).replace("%", "%%").replace(f'"{_OWN}"', "%s")
+    return indented(result).replace("\n", _RESULT).replace("%", "%%").replace(f'"{_OWN}"', "%s")
 
 
 def _quoted(text: str) -> str:

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-import msgspec
-
 from kubectl_cgaudit.judge.verify import Difference, Verification
+from kubectl_cgaudit.plain import indented
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, grid, wrap
 from kubectl_cgaudit.report.words import counted, named
 
@@ -20,7 +19,7 @@ _MEANING = (
 
 def as_json(result: Verification) -> str:
     """The verification for programs."""
-    return msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n"
+    return indented(result) + "\n"
 
 
 def as_text(result: Verification, screen: Screen = PLAIN) -> str:
