@@ -16,6 +16,7 @@ from kubectl_cgaudit.cli import snapshot as commands
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.collect import snapshot
 from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers, Owner
+from kubectl_cgaudit.collect.quantity import LARGEST_MILLI
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.errors import InputError, UsageError
 from kubectl_cgaudit.judge import scenario
@@ -135,6 +136,13 @@ def test_the_audit_of_a_snapshot_is_the_audit_of_the_cluster() -> None:
     source = "before.json.gz (snapshot of nodes.json, pods.json, workloads.json, runtimeclasses.json)"
     assert saved.coverage.source == source
     assert saved == replace(direct, coverage=replace(direct.coverage, source=source))
+
+
+def test_the_largest_amount_that_is_read_comes_back() -> None:
+    found = cluster(node(), pod("p", container("c", "9223372036854775807m", "10T")))
+    assert [(each.request_milli, each.limit_milli) for each in again(found).pods[0].containers] == [
+        (LARGEST_MILLI, 10**16)
+    ]
 
 
 def test_an_incomplete_reading_stays_incomplete() -> None:
@@ -347,7 +355,7 @@ def answered(node: str, **fields: Any) -> Any:
             "x is a damaged snapshot: overhead_milli of web-5d is no amount",
         ),
         (
-            lambda data: data["cluster"]["pods"][0]["containers"][0].update(request_milli=1 << 60),
+            lambda data: data["cluster"]["pods"][0]["containers"][0].update(request_milli=1 << 63),
             "x is a damaged snapshot: request_milli of app is no amount",
         ),
         (

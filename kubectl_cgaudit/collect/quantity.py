@@ -10,7 +10,8 @@ _QUANTITY = re.compile(
     r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d{1,3})|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?", re.ASCII
 )
 _LONGEST = 64
-_LARGEST_MILLI = 2**63 - 1
+LARGEST_MILLI = 2**63 - 1
+"""What Kubernetes can hold, in thousandths of a CPU."""
 _EXACT = Context(prec=1100)
 _SUFFIX = {
     **{letter: Decimal(10) ** (3 * power) for power, letter in enumerate("num kMGTPE", start=-3)},
@@ -22,7 +23,7 @@ _SUFFIX = {
 def milli(text: str | int | float) -> int:
     """A CPU quantity in thousandths of a CPU, rounded up as `Quantity.MilliValue` does.
 
-    Raises InputError when it is no quantity, negative, or beyond 2**63 - 1.
+    Raises InputError when it is no quantity, negative, or beyond LARGEST_MILLI.
     """
     written = str(text)
     found = _QUANTITY.fullmatch(written) if len(written) <= _LONGEST else None
@@ -33,6 +34,6 @@ def milli(text: str | int | float) -> int:
     scale = Decimal(f"1{found[3]}") if found[3] else _SUFFIX[found[4] or " "]
     value = _EXACT.multiply(_EXACT.multiply(Decimal(found[2]), scale), Decimal(1000))
     whole = value.to_integral_value(ROUND_CEILING, context=_EXACT)
-    if whole > _LARGEST_MILLI:
+    if whole > LARGEST_MILLI:
         raise InputError(f"{written!r} is larger than any CPU quantity can be")
     return int(whole)

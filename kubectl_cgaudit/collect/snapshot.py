@@ -17,6 +17,7 @@ from msgspec.structs import asdict, replace
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.collect.input import name_of
 from kubectl_cgaudit.collect.model import Alike, Cluster, Container, KubeletAnswers, Node, Owner, Pod, Qos, Reading
+from kubectl_cgaudit.collect.quantity import LARGEST_MILLI
 from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.errors import InputError, UsageError
 from kubectl_cgaudit.same import Same
@@ -24,7 +25,6 @@ from kubectl_cgaudit.same import Same
 SCHEMA_VERSION = "1.0"
 REMEDY = "save one with: kubectl cgaudit snapshot -o FILE.json.gz"
 _BEGINNING = re.compile(rb'\s*\{\s*"kind"\s*:\s*"CgauditSnapshot"')
-_LARGEST = 1 << 53
 
 
 class _Owned(Struct, frozen=True):
@@ -207,4 +207,4 @@ def _problems(saved: _Saved) -> Iterator[str]:
 
 
 def _not_amounts(values: dict[str, Any]) -> list[str]:
-    return [field for field, value in values.items() if type(value) is int and not 0 <= value <= _LARGEST]
+    return [field for field, value in values.items() if type(value) is int and not 0 <= value <= LARGEST_MILLI]
