@@ -163,6 +163,18 @@ def test_the_file_is_the_same_bytes_for_its_owner_only_and_without_time_or_name(
     assert (tmp_path / "c.json").read_bytes() == gzip.decompress(first.read_bytes())
 
 
+def test_what_came_in_another_order_is_the_same_bytes() -> None:
+    classes = [{"kind": "RuntimeClass", "metadata": {"name": name}, "handler": name} for name in ("gvisor", "crun")]
+    warnings = [
+        {"kind": "Event", "reason": "CgroupV1", "involvedObject": {"kind": "Node", "name": name}}
+        for name in ("n2", "n1")
+    ]
+    one = cluster(node(labels={"a": "1", "b": "2"}), *classes, *warnings)
+    other = cluster(node(labels={"b": "2", "a": "1"}), *classes[::-1], *warnings[::-1])
+    assert one == other
+    assert snapshot.encode(one) == snapshot.encode(other)
+
+
 def test_it_says_what_it_saved_and_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.json.gz"
     assert run(["snapshot", *FILES, f"--kubelet=files:{GOLDEN}", "-o", str(path)]) == 0

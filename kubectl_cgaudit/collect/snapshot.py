@@ -98,7 +98,7 @@ def _no_labels() -> UsageError:
 
 
 def encode(cluster: Cluster) -> bytes:
-    """The snapshot as JSON; the same cluster gives the same bytes.
+    """The snapshot as JSON; equal clusters give the same bytes.
 
     Where kubelets listen is left out: only a live cluster can be asked.
     """
@@ -113,7 +113,9 @@ def encode(cluster: Cluster) -> bytes:
         kubelets=cluster.kubelets,
         reading=replace(cluster.reading, filter=""),
     )
-    return msgspec.json.encode(_Document("CgauditSnapshot", SCHEMA_VERSION, __version__, saved)) + b"\n"
+    document = _Document("CgauditSnapshot", SCHEMA_VERSION, __version__, saved)
+    # The tables have the order in which the lists came.
+    return msgspec.json.encode(document, order="deterministic") + b"\n"
 
 
 def pack(data: bytes) -> bytes:
