@@ -344,7 +344,9 @@ def of(name: str) -> str:
             "hint",
             "2026-11-02T00:00:00Z, before the node last became Ready",
         ),
-        ("", None, "hint", "an unknown time, before the node last became Ready"),
+        ("", None, "hint", "an unknown time"),
+        ("", "2026-11-02T00:10:01Z", "hint", "an unknown time"),
+        ("yesterday", "2026-11-02T00:10:01Z", "hint", "yesterday"),
     ],
 )
 def test_what_a_warning_saw(warned: str, ready: str | None, confidence: str, saw: str) -> None:

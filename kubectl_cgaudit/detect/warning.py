@@ -14,7 +14,7 @@ def evidence(node: Node, warned: str) -> Evidence:
     when, ready = _time(warned), _time(node.ready_since or "")
     current = when is not None and (ready is None or when >= ready - _STARTING)
     saw = f"the kubelet warned of cgroup v1 at {warned or 'an unknown time'}"
-    if not current:
+    if when is not None and not current:
         saw += ", before the node last became Ready"
     return Evidence("cgroup", "v1", "likely" if current else "hint", "Event CgroupV1", saw)
 
