@@ -27,9 +27,9 @@ def percent(fraction: float | None) -> str:
     """A fraction as a percentage: 0.0007%, 0.05%, 6.2%, 61%; `?` where it is not known. What is not nothing never reads as 0."""
     if fraction is None:
         return "?"
-    value = fraction * 100
+    value, sign = abs(fraction * 100), "-" if fraction < 0 else ""
     if 0 < value < _LEAST_PERCENT:
-        return f"<{_LEAST_PERCENT}%"
-    if not value or abs(value) >= 9.95:
-        return f"{value:.0f}%"
-    return f"{value:.1f}%" if abs(value) >= 0.1 else f"{value:.1g}%"
+        return f"{'>' if sign else '<'}{sign}{_LEAST_PERCENT}%"
+    if not value or value >= 9.95:
+        return f"{sign}{value:.0f}%"
+    return f"{sign}{value:.1f}%" if value >= 0.1 else f"{sign}{value:.1g}%"

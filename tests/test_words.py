@@ -62,6 +62,10 @@ def test_a_change_in_words(change: float, text: str) -> None:
         (0.00000099, "<0.0001%"),
         (-0.625, "-62%"),
         (-0.00001, "-0.001%"),
+        (-0.0000011, "-0.0001%"),
+        (-0.00000099, ">-0.0001%"),
+        (-1e-9, ">-0.0001%"),
+        (-0.0, "0%"),
     ],
 )
 def test_a_share_that_is_not_nothing_never_reads_as_nothing(fraction: float | None, text: str) -> None:
