@@ -114,7 +114,7 @@ def test_what_cannot_be_read_twice_is_read_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_how_far_it_is_is_said_in_mebibytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_PROGRESS_STEP", 1)
+    monkeypatch.setattr(files, "STEP", 1)
     path, told = tmp_path / "c.json", []
     text = printed(OBJECTS[0], {"kind": "Other", "text": "x" * (3 << 20)}).encode()
     for data in (text, gzip.compress(text)):

@@ -9,11 +9,10 @@ from kubectl_cgaudit.collect.advice import COMMAND, SAVE
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.input import DAMAGED, can_be_reread, name_of, opened, read_bytes, size_of
 from kubectl_cgaudit.collect.model import Cluster, Gap
-from kubectl_cgaudit.collect.progress import Progress, silent
+from kubectl_cgaudit.collect.progress import STEP, Progress, silent
 from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.errors import InputError
 
-_PROGRESS_STEP = 1000
 _MIB = 20
 _KUBECTL_PAGE = 500
 """kubectl's --chunk-size."""
@@ -73,7 +72,7 @@ def _add_in_parts(path: str, assembly: Assembly, progress: Progress) -> bool:
             file.seek(0)
             size = size_of(file)
             for number, each in enumerate(kubectl_list.objects(file)):
-                if number % _PROGRESS_STEP == 0:
+                if number % STEP == 0:
                     progress(f"{name_of(path)}: MiB", file.tell() >> _MIB, None if size is None else size >> _MIB)
                 assembly.add(json_objects.kind_of(each), each, json_objects.decode, name_of(path))
         except (*DAMAGED, *wire.UNDECODABLE):

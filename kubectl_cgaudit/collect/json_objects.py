@@ -11,10 +11,9 @@ from kubectl_cgaudit.collect import wire
 from kubectl_cgaudit.collect.advice import SAVE, no_object
 from kubectl_cgaudit.collect.api_groups import is_read, qualified
 from kubectl_cgaudit.collect.assemble import Assembly
-from kubectl_cgaudit.collect.progress import Progress
+from kubectl_cgaudit.collect.progress import STEP, Progress
 from kubectl_cgaudit.errors import InputError
 
-_PROGRESS_STEP = 1000
 _SPACE = re.compile(rb"\s*")
 _SAYS_ITS_KIND = re.compile(rb'\{\s*"apiVersion": "([a-z0-9./]+)",\s*"kind": "([A-Za-z]+)",')
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
@@ -42,7 +41,7 @@ def add(data: bytes, source: str, assembly: Assembly, progress: Progress) -> Non
             continue
         listed = qualified(whole.kind.removesuffix("List"), whole.api_version)
         for number, item in enumerate(whole.items):
-            if number % _PROGRESS_STEP == 0:
+            if number % STEP == 0:
                 progress(f"objects of {source}", number, len(whole.items))
             assembly.add(_item_kind(item, listed), item, decode, source)
 

@@ -5,6 +5,9 @@ from collections.abc import Callable
 Progress = Callable[[str, int, int | None], None]
 """What is read, how many of it have come, and how many there are in all, where that is known."""
 
+STEP = 1000
+"""So many objects come between two words of it."""
+
 
 def silent(_what: str, _done: int, _total: int | None) -> None:
     """Nobody watches."""
