@@ -20,10 +20,11 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_file_is_its_owners_alone_whatever_was_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["n" * 255, "優" * 85], ids=["letters", "of three bytes each"])
+def test_a_file_is_its_owners_alone_whatever_was_there(name: str, tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        path = tmp_path / ("n" * 240)
+        path = tmp_path / name
         files.save(str(path), b"one")
         assert (mode(path), path.read_bytes()) == (0o600, b"one")
         path.chmod(0o666)

@@ -67,8 +67,8 @@ def _replacing(target: Path) -> Iterator[BinaryIO]:
         raise IsADirectoryError(21, "it is a directory")
     import tempfile
 
-    # mkstemp makes the file 0600, and os.replace keeps that.
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp")
+    # mkstemp makes the file 0600, and os.replace keeps that. The target's name may be as long as names can be.
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".cgaudit.", suffix=".tmp")
     try:
         with io.BufferedWriter(_Leaving(handle, "wb"), _BUFFER) as file:
             yield file
