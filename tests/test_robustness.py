@@ -165,7 +165,7 @@ def test_what_cannot_be_said_on_standard_error_costs_no_report(shell: str, tmp_p
 
 def test_a_snapshot_that_did_not_fit_is_not_said_to_be_saved(small: Path) -> None:
     done = cgaudit("snapshot", "-f", str(small), "-o", "-", shell=">/dev/full")
-    why = "No space left on device; write to a file with -o FORMAT=FILE"
+    why = "No space left on device; write it to a file with -o FILE.json.gz"
     assert (done.returncode, done.stderr) == (1, f"error: standard output cannot be written: {why}\n")
 
 

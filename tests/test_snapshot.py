@@ -219,7 +219,7 @@ def test_standard_output_gets_the_same_bytes(tmp_path: Path, capsysbinary: pytes
     ("path", "stdout", "code", "error"),
     [
         ("-", Terminal(), 2, "a snapshot is not for a terminal; write it to a file with -o FILE.json.gz"),
-        ("-", None, 1, "standard output is closed; write to a file with -o FILE.json.gz"),
+        ("-", None, 1, "standard output is closed; write it to a file with -o FILE.json.gz"),
         ("json", None, 2, "-o takes a file here, not a format ('json'); write -o FILE.json.gz"),
         (
             "html=a.json",

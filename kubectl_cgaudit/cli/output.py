@@ -25,6 +25,7 @@ _FEW = 3
 _LEVEL = 6
 """Of gzip: more takes longer, and saves little of JSON."""
 _FOR_PEOPLE = ("table", "wide", "text")
+_INSTEAD = "write to a file with -o FORMAT=FILE"
 
 
 class Output(NamedTuple):
@@ -182,22 +183,23 @@ def _put(path: str, file: BinaryIO, data: bytes) -> None:
 
 def _shower(output: Output) -> Callable[[str], None]:
     """How a format goes to standard output: people get what their terminal can show, programs UTF-8 wherever they run."""
-    return show if output.format in _FOR_PEOPLE else _hand_over
+    return show if output.format in _FOR_PEOPLE else _as_utf8
 
 
 def show(text: str) -> None:
     """Write to standard output what it can encode, the rest as escapes. Raises CgauditError when it is closed."""
     encoding = _encoding()
-    _echo(text.encode(encoding, errors="backslashreplace").decode(encoding))
+    hand_over(text.encode(encoding, errors="backslashreplace").decode(encoding))
 
 
-def _hand_over(text: str) -> None:
-    _echo(text.encode("utf-8", errors="backslashreplace"))
+def _as_utf8(text: str) -> None:
+    hand_over(text.encode("utf-8", errors="backslashreplace"))
 
 
-def _echo(written: str | bytes) -> None:
+def hand_over(written: str | bytes, instead: str = _INSTEAD) -> None:
+    """Write to standard output. Raises CgauditError that ends with `instead` where it is closed or cannot be written."""
     if sys.stdout is None:
-        raise CgauditError("standard output is closed; write to a file with -o FORMAT=FILE")
+        raise CgauditError(f"standard output is closed; {instead}")
     try:
         # Whether there is colour has been decided: click would take it out of a pipe again.
         click.echo(written, nl=False, color=True)
@@ -205,9 +207,9 @@ def _echo(written: str | bytes) -> None:
         # click itself would exit with 1.
         raise PipeClosedError from None
     except OSError as error:
+        # The interpreter would complain again when it flushes at exit.
         sys.stdout = None
-        why = error.strerror or error
-        raise CgauditError(f"standard output cannot be written: {why}; write to a file with -o FORMAT=FILE") from None
+        raise CgauditError(f"standard output cannot be written: {error.strerror or error}; {instead}") from None
 
 
 def screen(output: Output) -> "Screen":

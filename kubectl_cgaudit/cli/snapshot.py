@@ -9,7 +9,7 @@ from kubectl_cgaudit.cli import files, options, output
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.tree import exit_code, read
 from kubectl_cgaudit.collect.model import Cluster
-from kubectl_cgaudit.errors import CgauditError, UsageError
+from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.formats import FORMATS
 from kubectl_cgaudit.text import counted
@@ -23,6 +23,7 @@ _LEFT_OUT = (
     "left out: environment variables, commands, arguments, volumes, secrets, annotations (of a static pod its uid is kept), "
     "other labels of pods, addresses, and all else"
 )
+_INSTEAD = "write it to a file with -o FILE.json.gz"
 
 
 @click.command("snapshot")
@@ -52,11 +53,15 @@ def snapshot_command(path: str, **flags: Any) -> int:
     if path.partition("=")[0] in FORMATS:
         raise UsageError(f"-o takes a file here, not a format ({path!r}); write -o FILE.json.gz")
     if path == "-" and sys.stdout is not None and sys.stdout.isatty():
-        raise UsageError("a snapshot is not for a terminal; write it to a file with -o FILE.json.gz")
+        raise UsageError(f"a snapshot is not for a terminal; {_INSTEAD}")
     output.spare(chosen.files, path)
     cluster, _ = read(chosen)
     data = snapshot.encode(cluster)
-    _deliver(path, data if path.endswith(".json") else snapshot.pack(data))
+    data = data if path.endswith(".json") else snapshot.pack(data)
+    if path == "-":
+        output.hand_over(data, _INSTEAD)
+    else:
+        files.save(path, data)
     where = "standard output" if path == "-" else path
     say(f"saved {_amounts(cluster)} to {visible(where)}")
     say(f"{_KEPT}\n{_LEFT_OUT}")
@@ -64,16 +69,6 @@ def snapshot_command(path: str, **flags: Any) -> int:
 
 
 options.hide(snapshot_command, "namespace", "all_namespaces", "selector", "states")
-
-
-def _deliver(path: str, data: bytes) -> None:
-    if path != "-":
-        files.save(path, data)
-        return
-    if sys.stdout is None:
-        raise CgauditError("standard output is closed; write to a file with -o FILE.json.gz")
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
 
 
 def _amounts(cluster: Cluster) -> str:
