@@ -66,11 +66,11 @@ def raising(error: BaseException) -> Callable[..., None]:
         (click.Abort(), 130, "interrupted; every file is whole or as it was"),
         (KeyboardInterrupt(), 130, "interrupted; every file is whole or as it was"),
         (
-            OSError(28, "No space left on device"),
+            OSError(24, "Too many open files", "/a/b"),
             1,
-            "standard output cannot be written: No space left on device; write to a file with -o FORMAT=FILE",
+            "the system refuses something this needs: Too many open files (/a/b); see ulimit -a, and free what is used up",
         ),
-        (OSError("odd"), 1, "standard output cannot be written: odd; write to a file with -o FORMAT=FILE"),
+        (OSError("odd"), 1, "the system refuses something this needs: odd; see ulimit -a, and free what is used up"),
         (
             RecursionError(),
             1,
@@ -125,7 +125,11 @@ def test_standard_output_that_fails_at_the_last_moment_is_no_success(
     monkeypatch.setattr(main.group, "main", lambda *_, **__: 0)
     monkeypatch.setattr(sys, "stdout", Full())
     assert main.run([]) == 1
-    assert "standard output cannot be written: No space left on device" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        "error: standard output cannot be written: No space left on device; write elsewhere\n"
+    )
+    # The interpreter would complain again when it flushes at exit.
+    assert sys.stdout is None
 
 
 def test_a_closed_pipe_is_no_error() -> None:

@@ -69,6 +69,20 @@ def test_standard_input_is_no_file_that_could_be_replaced() -> None:
         output.parse(("json=./x",), FORMATS, ("-", "x"))
 
 
+def test_a_folder_that_was_removed_is_not_standard_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert main.run([*RECORDED_FLAGS, "-o", "json=x"]) == 1
+    assert capsys.readouterr() == (
+        "",
+        "error: x is nowhere: the folder this runs in was removed; go to one that is there\n",
+    )
+
+
 @pytest.mark.parametrize(
     ("said", "width"),
     [

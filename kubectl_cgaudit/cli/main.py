@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+import traceback
 from typing import NoReturn
 
 import click
@@ -50,7 +51,7 @@ def run(arguments: list[str]) -> int:
         _check_text(arguments)
         result = group.main(as_kubectl_takes_them(arguments), prog_name="kubectl cgaudit", standalone_mode=False)
         if sys.stdout is not None:
-            sys.stdout.flush()
+            click.echo(nl=False)
     except CgauditError as error:
         return _fail(str(error), error.exit_code)
     except click.UsageError as error:
@@ -66,14 +67,20 @@ def run(arguments: list[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
     except OSError as error:
-        # The last thing that can fail is standard output: a full disk, a closed terminal.
-        sys.stdout = None
-        return _fail(
-            f"standard output cannot be written: {error.strerror or error}; write to a file with -o FORMAT=FILE", 1
-        )
+        why = error.strerror or str(error)
+        if _in_printing(error):
+            sys.stdout = None
+            return _fail(f"standard output cannot be written: {why}; write elsewhere", 1)
+        of = f" ({error.filename})" if error.filename else ""
+        return _fail(f"the system refuses something this needs: {why}{of}; see ulimit -a, and free what is used up", 1)
     except RecursionError:
         return _fail("the input is nested too deeply to be what kubectl prints; save it again with kubectl", 1)
     return result if isinstance(result, int) else 0
+
+
+def _in_printing(error: OSError) -> bool:
+    """Whether it arose where click prints, which also writes all help: a full disk, a closed terminal."""
+    return any(frame.f_code is click.echo.__code__ for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def _check_text(arguments: list[str]) -> None:

@@ -76,7 +76,7 @@ def parse(values: tuple[str, ...], formats: tuple[str, ...], inputs: Sequence[st
         outputs.append(Output(name, path if path not in ("", "-") else None))
     if sum(output.path is None for output in outputs) > 1:
         raise UsageError("-o: two formats cannot share standard output; write all but one as FORMAT=FILE")
-    paths = [os.path.realpath(output.path) for output in outputs if output.path]
+    paths = [_place(output.path) for output in outputs if output.path]
     if len(set(paths)) < len(paths):
         raise UsageError("-o: two formats go to the same file; give each its own")
     return tuple(outputs)
@@ -84,8 +84,15 @@ def parse(values: tuple[str, ...], formats: tuple[str, ...], inputs: Sequence[st
 
 def spare(inputs: Sequence[str | None], path: str) -> None:
     """Raises UsageError where writing to `path` would replace what is read: it may be all that is left of a cluster."""
-    if path and os.path.realpath(path) in {os.path.realpath(each) for each in inputs if each and each != "-"}:
+    if path and _place(path) in {_place(each) for each in inputs if each and each != "-"}:
         raise UsageError(f"-o {path} would replace what is read from there; choose another path")
+
+
+def _place(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except FileNotFoundError:
+        raise CgauditError(f"{path} is nowhere: the folder this runs in was removed; go to one that is there") from None
 
 
 def deliver(texts: Sequence[tuple[Output, str]]) -> None:
