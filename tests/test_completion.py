@@ -72,6 +72,13 @@ def test_every_place_of_a_file_is_left_to_the_shell(words: tuple[str, ...], tmp_
     assert ask(*words, home=tmp_path) == ([], ":0")
 
 
+@pytest.mark.parametrize("shell", [">/dev/full", ">&-", "| true; exit ${PIPESTATUS[0]}"])
+def test_where_nothing_can_be_printed_nothing_is_said(shell: str) -> None:
+    script = f"{sys.executable} -c 'from kubectl_cgaudit.cli.completion import main; main()' no {shell}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_values_that_are_known_beforehand(tmp_path: Path) -> None:
     assert ask("-o", "", home=tmp_path) == (sorted(FORMATS), ":4")
     assert ask("tree", "-o", "j", home=tmp_path) == (["json"], ":4")

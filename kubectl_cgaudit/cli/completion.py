@@ -28,7 +28,11 @@ def complete_command(words: tuple[str, ...]) -> int:
 
 def main() -> None:
     """The executable kubectl_complete-cgaudit: always succeeds, whatever goes wrong."""
-    click.echo(complete(tuple(sys.argv[1:])), nl=False)
+    try:
+        click.echo(complete(tuple(sys.argv[1:])), nl=False)
+    except OSError:
+        # The interpreter would complain when it flushes at exit.
+        sys.stdout = None
 
 
 def complete(words: tuple[str, ...]) -> str:
