@@ -1,6 +1,7 @@
 """A settings file in YAML, read key by key: each error names the place, and what was probably meant."""
 
 import difflib
+import reprlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,10 @@ from typing import Any
 import yaml
 
 from kubectl_cgaudit.errors import UsageError
+
+# A few lines of aliases may stand for more than the memory holds.
+_REPR = reprlib.Repr()
+_REPR.maxlevel, _REPR.maxstring = 2, 200
 
 
 class _Loader(yaml.BaseLoader):
@@ -87,9 +92,5 @@ def one_of(said: Mapping[str, Any], key: str, choices: tuple[str, ...], where: s
 
 def shown(value: object) -> str:
     """A value in a message, cut where it is long."""
-    try:
-        said = repr(value)
-    except RecursionError:
-        # Nested less deeply than what could not be read at all, and still too deeply to be shown.
-        said = "something nested very deeply"
+    said = _REPR.repr(value)
     return said if len(said) <= 60 else f"{said[:57]}..."

@@ -174,8 +174,17 @@ def test_what_is_nested_too_deeply_to_be_shown_is_still_refused_in_words() -> No
     nested: list[Any] = []
     for _ in range(100_000):
         nested = [nested]
-    with pytest.raises(UsageError, match=r"^rule 1 must be a single value, not something nested very deeply$"):
+    with pytest.raises(UsageError, match=r"^rule 1 must be a single value, not \[\[\[\.\.\.\]\]\]$"):
         settings.text(nested, "rule 1")
+
+
+def test_aliases_are_not_followed_to_all_they_stand_for() -> None:
+    bomb = "x"
+    for level in range(20):
+        bomb = f"[&a{level} {bomb}, *a{level}]"
+    with pytest.raises(UsageError) as caught:
+        states.parse(f"- cgroup: {bomb}", "s.yaml")
+    assert str(caught.value) == "s.yaml rule 1: cgroup must be a single value, not [[[...], [...]], [[...], [...]]]"
 
 
 def formula(name: str, formula: Any, started: str, handler: str = "default") -> WeighedContainer:
