@@ -13,8 +13,9 @@ import yaml
 
 from kubectl_cgaudit.cli.main import as_kubectl_takes_them, run
 from kubectl_cgaudit.report import schema
+from kubectl_cgaudit.report.data import render_json, render_yaml
 from kubectl_cgaudit.report.formats import FORMATS
-from tests.support import GOLDEN, RECORDED_FLAGS, command, container, listed, node, pod
+from tests.support import GOLDEN, RECORDED_FLAGS, audited, cluster, command, container, listed, node, pod
 
 
 def test_help_speaks_of_kubectl_cgaudit() -> None:
@@ -99,6 +100,14 @@ def test_yaml_holds_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None
     as_json = json.loads(capsys.readouterr().out)
     assert run([*RECORDED_FLAGS, "-o", "yaml"]) == 0
     assert yaml.safe_load(capsys.readouterr().out) == as_json
+
+
+@pytest.mark.parametrize("name", ["h" * 1030, "\U0001f600" * 300, '"\\' * 300, "\x85" * 300])
+def test_yaml_holds_a_handler_of_any_name(name: str) -> None:
+    audit = audited(cluster(node(), pod("p", container("c", "1"), runtimeClassName=name)))
+    as_json = json.loads(render_json(audit))
+    assert [*as_json["nodes"][0]["cases"][0]["before"]["runtimes"]] == [name]
+    assert yaml.safe_load(render_yaml(audit)) == as_json
 
 
 def test_several_formats_in_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,10 @@ _NOT_PRINTABLE = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x85\u2028\u2029\ufeff]"
 )
 
+# A longer key has to be marked as one: https://yaml.org/spec/1.2.2/#742-flow-mappings
+_LONGEST_KEY = 1024
+_LONG_KEY = re.compile(r'(?<=[{,])"(?:[^"\\]|\\.){500,}"(?=:)')
+
 
 def json_pieces(audit: Audit) -> Pieces:
     """JSON as `report/audit.schema.json` describes it; of what there is much of, an item a line."""
@@ -156,7 +160,12 @@ def _yaml_fields(audit: Audit, names: list[tuple[str, str]]) -> Iterator[str]:
 
 
 def _yaml_item(value: object) -> str:
-    return f"- {_printable(_encoded(value))}\n"
+    text = _printable(_encoded(value))
+    return f"- {_LONG_KEY.sub(_marked, text) if len(text) > _LONGEST_KEY else text}\n"
+
+
+def _marked(key: re.Match[str]) -> str:
+    return f"? {key[0]}"
 
 
 def _printable(text: str) -> str:
