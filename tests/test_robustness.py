@@ -192,6 +192,11 @@ def test_a_snapshot_that_did_not_fit_is_not_said_to_be_saved(small: Path) -> Non
         ("nodes", "-f", "a.json", "--states", "c.json", "-o", "json=c.json"),
         ("diff", "a.json", "b.json", "--states", "c.json", "-o", "json=c.json"),
         ("diff", "a.json", "b.json", "--states-after", "c.json", "-o", "json=c.json"),
+        ("-f", "a.json", "--to", "to.yaml", "-o", "json=to.yaml"),
+        ("tree", "-f", "a.json", "--to", "to.yaml", "-o", "json=./to.yaml"),
+        ("diff", "a.json", "b.json", "--to", "to.yaml", "-o", "json=to.yaml"),
+        ("-f", "a.json", "--baseline", "c.json", "-o", "html=c.json"),
+        ("report", "a.json", "--baseline", "c.json", "-o", "yaml=c.json"),
     ],
     ids=" ".join,
 )
@@ -200,12 +205,23 @@ def test_a_report_does_not_take_the_place_of_what_it_is_made_of(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("c.json").write_text(json.dumps({"kind": "List", "items": [node(), pod("p", container("c", "1"))]}))
-    before = Path("c.json").read_bytes()
-    done = cgaudit(*words)
+    Path("to.yaml").write_text("- {cgroup: v2}\n")
     path = words[-1].rpartition("=")[2]
+    before = Path(path).read_bytes()
+    done = cgaudit(*words)
     assert done.returncode == 2
     assert done.stderr == f"error: -o {path} would replace what is read from there; choose another path\n"
-    assert Path("c.json").read_bytes() == before
+    assert Path(path).read_bytes() == before
+
+
+def test_json_may_take_the_place_of_the_baseline_and_of_a_file_named_like_a_target(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (("-o", "json=v2"), ("--baseline", "v2", "-o", "json=v2")):
+        done = cgaudit("-f", str(small), "--to", "v2", *words)
+        assert (done.returncode, done.stderr) == (0, "wrote json to v2\n")
+    assert json.loads(Path("v2").read_bytes())["baseline"]["source"] == "v2"
 
 
 def test_an_image_that_is_empty_is_none() -> None:

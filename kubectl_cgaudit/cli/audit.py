@@ -73,7 +73,7 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
     from kubectl_cgaudit.judge import thresholds as judged
     from kubectl_cgaudit.judge.build import audit
 
-    wanted = output.parse(outputs, FORMATS, options.inputs(flags))
+    wanted = output.parse(outputs, FORMATS, options.inputs(flags, to), flags["baseline"])
     chosen = options.source(flags)
     judging = policy.read(flags["policy"], flags["baseline"], flags["fail_on"])
     target, limits, stamp = scenario.parse(to), judged.parse(judging.thresholds(thresholds)), _stamp()

@@ -10,7 +10,7 @@ from msgspec import Struct
 from kubectl_cgaudit.cli import output
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
-from kubectl_cgaudit.cli.options import DEFAULT_TO
+from kubectl_cgaudit.cli.options import DEFAULT_TO, target_file
 from kubectl_cgaudit.cli.progress import Progress
 from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.errors import InputError, UsageError
@@ -79,7 +79,7 @@ def diff_command(
     """
     from kubectl_cgaudit.judge.diff.build import diff
 
-    wanted = output.parse(outputs, _FORMATS, (before, after, states, states_after))
+    wanted = output.parse(outputs, _FORMATS, (before, after, states, states_after, target_file(to)))
     if before == after == "-":
         raise UsageError("- can be given once: there is one standard input")
     target = scenario.parse(to) if to is not None else None

@@ -116,9 +116,16 @@ def refuse_choice(chosen: Source, why: str) -> None:
         raise UsageError(f"{why}; leave {'-n' if chosen.namespace else '-l'} out here")
 
 
-def inputs(flags: Mapping[str, Any]) -> tuple[str | None, ...]:
-    """The files that these flags read, which no report may take the place of."""
-    return (*flags["files"], flags["states"], flags.get("policy"))
+def inputs(flags: Mapping[str, Any], to: str | None = None) -> tuple[str | None, ...]:
+    """The files that these flags and --to read, which no report may take the place of. Raises UsageError for a wrong --to."""
+    return (*flags["files"], flags["states"], flags.get("policy"), target_file(to))
+
+
+def target_file(to: str | None) -> str | None:
+    """The file that --to names, if it names one. Raises UsageError where it says nothing."""
+    from kubectl_cgaudit.judge import scenario
+
+    return to if to is not None and scenario.parse(to).rules else None
 
 
 def to_option(command: F) -> F:

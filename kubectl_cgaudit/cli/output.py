@@ -61,9 +61,14 @@ def option(formats: tuple[str, ...]) -> Callable[[F], F]:
     )
 
 
-def parse(values: tuple[str, ...], formats: tuple[str, ...], inputs: Sequence[str | None] = ()) -> tuple[Output, ...]:
+def parse(
+    values: tuple[str, ...],
+    formats: tuple[str, ...],
+    inputs: Sequence[str | None] = (),
+    baseline: str | None = None,
+) -> tuple[Output, ...]:
     """Read the values of -o; without any, the first format on standard output. Raises UsageError, also for one that would
-    take the place of one of the `inputs`.
+    take the place of one of the `inputs`, or of the `baseline`, which only the next one may follow.
     """
     outputs = []
     for value in values or (formats[0],):
@@ -72,7 +77,7 @@ def parse(values: tuple[str, ...], formats: tuple[str, ...], inputs: Sequence[st
             raise UsageError(f"-o: there is no format {name!r}; there are {', '.join(formats)}")
         if equals and not path:
             raise UsageError(f"-o {value}: the path is missing; write {name}=FILE")
-        spare(inputs, path)
+        spare(inputs if name == "json" else (*inputs, baseline), path)
         outputs.append(Output(name, path if path not in ("", "-") else None))
     if sum(output.path is None for output in outputs) > 1:
         raise UsageError("-o: two formats cannot share standard output; write all but one as FORMAT=FILE")

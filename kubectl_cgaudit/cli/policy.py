@@ -30,7 +30,7 @@ _FLAGS = (
         "--baseline",
         metavar="FILE",
         type=click.Path(),
-        help="Count only what is new against this audit, which -o json wrote.",
+        help="Count only what is new against this audit, which -o json wrote; only -o json may replace it.",
     ),
     click.option(
         "--fail-on",

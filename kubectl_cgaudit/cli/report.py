@@ -23,7 +23,7 @@ def report_command(file: str, outputs: tuple[str, ...], policy: str | None, base
     from kubectl_cgaudit.collect.input import name_of, read_bytes
     from kubectl_cgaudit.judge.saved import REMEDY, load
 
-    wanted = output.parse(outputs, FORMATS, (file, policy))
+    wanted = output.parse(outputs, FORMATS, (file, policy), baseline)
     judging = policies.read(policy, baseline, fail_on)
     audit = policies.again(load(read_bytes(file, REMEDY), name_of(file)), judging, name_of(file))
     output.deliver_audit(audit, wanted)

@@ -39,7 +39,7 @@ def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: A
     """
     from kubectl_cgaudit.report import cgroups
 
-    wanted = output.parse(outputs, _FORMATS, options.inputs(flags))
+    wanted = output.parse(outputs, _FORMATS, options.inputs(flags, to))
     cluster, comparisons = compare(to, flags)
     if node is not None:
         comparisons = (find_node(node.removeprefix("node/").removeprefix("nodes/"), cluster, comparisons),)
