@@ -5,17 +5,21 @@ import threading
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from kubectl_cgaudit.collect import kubelet
+from kubectl_cgaudit.collect import kubelet, live, transport
 from kubectl_cgaudit.collect.door import Answer
+from kubectl_cgaudit.collect.kubeconfig import Connection
+from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.errors import ClusterError
 from tests.kubelet_support import (
     ALL,
     CONFIG,
     ENDINGS,
     NODES,
+    PODS,
     SMALL,
     Reply,
     cluster,
@@ -27,6 +31,8 @@ from tests.kubelet_support import (
     row,
     through_proxy,
 )
+from tests.simulator import Fault, Simulator
+from tests.simulator_support import CLUSTER
 from tests.support import GOLDEN
 from tests.vcr_support import Scripted, a_status, serve
 
@@ -184,12 +190,64 @@ def test_answer_that_is_too_large(tmp_path, packed, monkeypatch):
     assert answers["n2"] == good("n2")
 
 
-def test_refused_credentials(tmp_path):
-    with serve(lambda path: a_status(401, "Unauthorized")) as server, pytest.raises(ClusterError) as caught:
-        through_proxy(tmp_path, server.url)
-    assert str(caught.value) == (
-        f"{server.host} refused the credentials (401 Unauthorized); log in again, or see what kubectl auth whoami says"
-    )
+def counted_logins(monkeypatch: pytest.MonkeyPatch, fail_after: int = 99) -> list[object]:
+    """The logins as they happen; after some of them none is possible."""
+    logins: list[object] = []
+    configure = transport.configure
+
+    def counting(choice: Any) -> Any:
+        logins.append(choice)
+        if len(logins) > fail_after:
+            raise ClusterError("the plugin of context c failed; log in again")
+        return configure(choice)
+
+    monkeypatch.setattr(transport, "configure", counting)
+    return logins
+
+
+REFUSED = "the API server refuses the credentials"
+
+
+def test_refused_credentials_are_renewed_once_and_are_no_end(tmp_path, monkeypatch):
+    logins = counted_logins(monkeypatch)
+    with serve(lambda path: a_status(401, "Unauthorized")) as server:
+        answers = through_proxy(tmp_path, server.url)
+    assert list(answers.values()) == [no_answers(node, f"{ALL} may not be read (401): {REFUSED}") for node in PODS]
+    assert len(logins) == 2
+
+
+def test_where_no_other_credentials_can_be_had_is_said_once(tmp_path, monkeypatch):
+    logins = counted_logins(monkeypatch, fail_after=1)
+    with serve(lambda path: a_status(401, "Unauthorized")) as server:
+        answers = through_proxy(tmp_path, server.url)
+    why = f"could not be read ({REFUSED}: the plugin of context c failed; log in again)"
+    assert sorted(answer.problems for answer in answers.values()) == [
+        (f"{ALL} {why}",),
+        *[(f"{ALL} may not be read (401): {REFUSED}",)] * 2,
+    ]
+    assert len(logins) == 2
+
+
+def test_a_token_that_expires_again_and_again_costs_no_evidence(tmp_path, monkeypatch):
+    logins = counted_logins(monkeypatch)
+    with Simulator(CLUSTER, token="a", token_uses=20) as simulator:
+        connection = Connection(kubeconfig=str(simulator.kubeconfig(tmp_path / "config", auth="file")))
+        asked = live.Kubelets(direct=False, insecure=False, seconds=None)
+        cluster = live.read(connection, None, lambda namespace, labels: True, "", silent, asked)
+    assert cluster.reading.gaps == ()
+    assert [answer.problems for answer in cluster.kubelets.values()] == [()] * 12
+    assert len(logins) == 3
+
+
+def test_a_token_that_expires_among_the_kubelets_is_renewed_once(tmp_path, monkeypatch):
+    logins = counted_logins(monkeypatch)
+    with Simulator(CLUSTER, [Fault("expire", "metrics")], token="a") as simulator:
+        connection = Connection(kubeconfig=str(simulator.kubeconfig(tmp_path / "config", auth="file")))
+        asked = live.Kubelets(direct=False, insecure=False, seconds=None)
+        cluster = live.read(connection, None, lambda namespace, labels: True, "", silent, asked)
+    assert cluster.reading.gaps == ()
+    assert [answer.problems for answer in cluster.kubelets.values()] == [()] * 12
+    assert len(logins) == 2
 
 
 def test_busy_server_is_asked_again(tmp_path, monkeypatch):
@@ -212,7 +270,7 @@ def test_busy_server_is_asked_again(tmp_path, monkeypatch):
 def test_a_busy_server_is_not_waited_for_past_the_end(monkeypatch, ends, tries):
     monkeypatch.setattr(kubelet, "time", SimpleNamespace(monotonic=lambda: 100.0, sleep=lambda seconds: None))
     door = Scripted(Answer(429, b"1"), Answer(429, b"2"))
-    assert kubelet._patiently(door, "/x", ends).body == str(tries).encode()
+    assert kubelet._patiently(door.get, "/x", ends).body == str(tries).encode()
     assert (door.paths, door.ends) == (["/x"] * tries, [ends] * tries)
 
 

@@ -258,6 +258,8 @@ def serve(answer: Callable[[str], Reply] = small_cluster, tls: Path | None = Non
 class Scripted:
     """A door behind which a script stands."""
 
+    pool = None
+
     def __init__(self, *says: Answer | Exception) -> None:
         self.says = list(says)
         self.paths: list[str] = []

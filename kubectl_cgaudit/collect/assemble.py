@@ -189,6 +189,8 @@ def _remedy(problem: str) -> str:
     """What to do about a kubelet that did not answer. Its node's other evidence still counts."""
     if "403" in problem:
         return "Ask for the permission it names, or say what the node runs with --states"
+    if "refuses the credentials" in problem:
+        return "Log in and run again, or say what the node runs with --states"
     if "prove nothing" in problem:
         return "Say what the node runs with --states"
     return "Check that kubelet and run again, or say what the node runs with --states"

@@ -18,7 +18,7 @@ from kubectl_cgaudit.collect.failure import UNTRUSTED, RequestError, Unreachable
 from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.collect.progress import Progress
 from kubectl_cgaudit.collect.transport import Api
-from kubectl_cgaudit.errors import InputError
+from kubectl_cgaudit.errors import ClusterError, InputError
 
 SECONDS = 10.0
 CONFIGZ, METRICS, CADVISOR = "/configz", "/metrics", "/metrics/cadvisor"
@@ -32,6 +32,7 @@ _NODES_A_TALK = 4
 _NODE_FACTOR = 2
 _LARGEST = 64 << 20
 _BUSY_PAUSE = 1.0
+_REFUSED = "the API server refuses the credentials"
 _SHOWN = 60
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
 
@@ -58,6 +59,7 @@ class _Kind(Struct):
 
 
 _FROM_SPEC = "shows shares from the spec (kubelet_metrics_provider cri): they prove nothing"
+_Get = Callable[[str, float], Answer]
 _Ask = Callable[[str, _Talk], None]
 _Done = tuple[str, Exception | None]
 
@@ -81,12 +83,12 @@ def from_files(
 def from_proxy(
     api: Api, nodes: Sequence[str], pods_by_node: Pods, progress: Progress, *, seconds: float = SECONDS
 ) -> dict[str, KubeletAnswers]:
-    """Through the API server's node proxy. Raises ClusterError when it refuses the credentials."""
-    door = api.door(seconds, _LARGEST)
+    """Through the API server's node proxy. Raises ClusterError when the token is none that can be sent."""
+    server = _Server(api, seconds)
 
     def ask(node: str, talk: _Talk) -> None:
         if _is_name(node):
-            _ask(api, door, f"/api/v1/nodes/{node}/proxy", _PROXY, talk)
+            _ask(api, server.get, f"/api/v1/nodes/{node}/proxy", _PROXY, talk)
         else:
             talk.missing(f"cannot be asked for ({node[:_SHOWN]!r} is no name of a node)")
 
@@ -116,7 +118,7 @@ def from_kubelets(
             return
         door = door_to(host, port)
         try:
-            _ask(api, door, "", _DIRECT, talk)
+            _ask(api, door.get, "", _DIRECT, talk)
         finally:
             door.pool.clear()
 
@@ -299,13 +301,48 @@ def _ended(talks: Mapping[str, _Talk], done: "queue.SimpleQueue[_Done]") -> list
     return [node] if node in talks else []
 
 
-def _ask(api: Api, door: Door, prefix: str, grants: Mapping[str, str], talk: _Talk) -> None:
+class _Server:
+    """The API server, asked by several threads, with credentials that may expire meanwhile."""
+
+    def __init__(self, api: Api, seconds: float) -> None:
+        self._api = api
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._door = api.door(seconds, _LARGEST)
+        # The lists were read with these. Those that never were good are not renewed: 5,000 nodes would log in as often.
+        self._good: Door | None = self._door
+
+    def get(self, path: str, ends: float) -> Answer:
+        """As Door.get, once more where the credentials are refused and others can be had."""
+        door = self._door
+        answer = door.get(path, ends)
+        if _is_refusal(answer) and (renewed := self._after(door)):
+            door = renewed
+            answer = door.get(path, ends)
+        if door is self._door and not _is_refusal(answer):
+            self._good = door
+        return answer
+
+    def _after(self, refused: Door) -> Door | None:
+        """The server with the credentials that follow; None where there are none."""
+        with self._lock:
+            if self._door is refused and self._good is refused:
+                self._good = None
+                try:
+                    self._api.renew(refused)
+                    self._door = self._api.door(self._seconds, _LARGEST)
+                except ClusterError as error:
+                    raise UnreachableError(str(error), f"{_REFUSED}: {error}") from None
+            return None if self._door is refused else self._door
+
+
+def _ask(api: Api, get: _Get, prefix: str, grants: Mapping[str, str], talk: _Talk) -> None:
     """Ask one kubelet for everything, until it cannot be reached or its time is over."""
     for endpoint in ENDPOINTS:
         if time.monotonic() >= talk.ends:
             return
         try:
-            answer = _patiently(door, prefix + endpoint, talk.ends)
+            answer = _patiently(get, prefix + endpoint, talk.ends)
         except UnreachableError as failure:
             talk.missing(_unread(failure))
             return
@@ -314,19 +351,20 @@ def _ask(api: Api, door: Door, prefix: str, grants: Mapping[str, str], talk: _Ta
             continue
         if answer.status == 200:
             talk.bodies[endpoint] = answer.body
-        elif answer.status == 401 and prefix and _is_status(answer):
-            raise api.unauthorized()
+        elif prefix and _is_refusal(answer):
+            talk.missing(f"may not be read (401): {_REFUSED}")
+            return
         else:
             talk.reasons[endpoint] = _refused(api, endpoint, answer, grants[endpoint])
 
 
-def _patiently(door: Door, path: str, ends: float) -> Answer:
+def _patiently(get: _Get, path: str, ends: float) -> Answer:
     """The answer, asked for once more when the server is busy."""
-    answer = door.get(path, ends)
+    answer = get(path, ends)
     if answer.status != 429 or time.monotonic() + _BUSY_PAUSE >= ends:
         return answer
     time.sleep(_BUSY_PAUSE)
-    return door.get(path, ends)
+    return get(path, ends)
 
 
 def _unread(failure: RequestError) -> str:
@@ -342,9 +380,9 @@ def _refused(api: Api, endpoint: str, answer: Answer, grant: str) -> str:
     return f"could not be read ({api.refusal(endpoint, answer).why})"
 
 
-def _is_status(answer: Answer) -> bool:
-    """Whether the API server itself speaks; a kubelet behind its proxy would say it in plain text."""
+def _is_refusal(answer: Answer) -> bool:
+    """Whether the API server itself refuses the credentials; a kubelet behind its proxy would say it in plain text."""
     try:
-        return msgspec.json.decode(answer.body, type=_Kind).kind == "Status"
+        return answer.status == 401 and msgspec.json.decode(answer.body, type=_Kind).kind == "Status"
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False

@@ -114,10 +114,10 @@ class Api:
                 if answer.status == 401 and self._met and not renewed:
                     # Tokens expire while a large cluster is read.
                     renewed = True
-                    self._renew(door)
+                    self.renew(door)
                     continue
                 if answer.status == 401:
-                    raise self.unauthorized()
+                    raise ClusterError(f"{self.host} refused the credentials (401 Unauthorized); {_LOG_IN}")
                 following = leads_to(answer)
                 if following and following != path:
                     self._ahead[following] = Ahead(partial(self._ask, following))
@@ -145,17 +145,14 @@ class Api:
             door = self._asked()
             return door, door.ask(path, time.monotonic() + self._seconds)
 
-    def _renew(self, refused: Door) -> None:
+    def renew(self, refused: Door) -> None:
+        """Log in again. Raises ClusterError where that cannot be done."""
         with self._lock:
-            # Another list may have met the same refusal, and logged in already.
-            if self._door is refused:
+            # Another thread may have met the same refusal, and logged in already.
+            if self._pool is refused.pool:
                 self._pool.clear()
                 self._log_in()
                 self._door = None
-
-    def unauthorized(self) -> ClusterError:
-        """The error for credentials that the server does not know."""
-        return ClusterError(f"{self.host} refused the credentials (401 Unauthorized); {_LOG_IN}")
 
     def door(self, seconds: float, limit: int) -> Door:
         """The API server, to be asked by several threads."""
