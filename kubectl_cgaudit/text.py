@@ -8,7 +8,12 @@ _LEAST_PERCENT = 0.0001
 
 def counted(amount: int, one: str, many: str | None = None) -> str:
     """`1 node`, `3 nodes`."""
-    return f"{amount} {one if amount == 1 else many or one + 's'}"
+    return f"{amount} {one if amount == 1 else many or plural(one)}"
+
+
+def plural(word: str) -> str:
+    """`nodes`, `RuntimeClasses`."""
+    return f"{word}es" if word.endswith("s") else f"{word}s"
 
 
 def named(names: Iterable[str], most: int) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from kubectl_cgaudit.collect.live import Connection
 from kubectl_cgaudit.collect.model import Gap, Owner
-from kubectl_cgaudit.errors import ClusterError, InputError, UsageError
+from kubectl_cgaudit.errors import ClusterError, UsageError
 from tests.live_support import NO_PODS, local, only, read, told
 from tests.vcr_support import (
     RECORDED,
@@ -239,9 +239,24 @@ def test_no_nodes(tmp_path):
 
 def test_bad_object(tmp_path):
     node = a_node() | {"status": {"capacity": {"cpu": "many"}}}
-    with serve(only(nodes=a_list("Node", a_node("ok"), node))) as server, pytest.raises(InputError) as caught:
+    with serve(only(nodes=a_list("Node", a_node("ok"), node))) as server:
+        cluster = read(local(tmp_path, server))
+    why = "status.capacity.cpu: 'many' is not a CPU quantity such as 250m or 2"
+    assert [each.name for each in cluster.nodes] == ["ok"]
+    assert cluster.reading.gaps == (
+        Gap(
+            "Node node-1",
+            f"cannot be read ({why}): nothing that runs there is audited",
+            "Correct or delete it, and run the audit again",
+        ),
+        NO_PODS,
+    )
+    with serve(only(nodes=a_list("Node", node))) as server, pytest.raises(ClusterError) as caught:
         read(local(tmp_path, server))
-    assert str(caught.value).startswith(f"{server.host} /api/v1/nodes: Node node-1: status.capacity.cpu: ")
+    assert str(caught.value) == (
+        f"no node can be read: {server.host} /api/v1/nodes: Node node-1: {why}; "
+        "correct them, as nothing else can be predicted"
+    )
 
 
 def test_a_token_that_expires_is_renewed_once(tmp_path):

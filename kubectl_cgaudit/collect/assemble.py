@@ -1,32 +1,25 @@
 """From decoded objects to a Cluster: whatever reads objects hands them here one at a time."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct
 
-from kubectl_cgaudit.collect import reduce, wire
+from kubectl_cgaudit.collect import reduce, unread, wire
 from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers, Node, Owner, Pod, Reading
 from kubectl_cgaudit.collect.reduce import Selects
+from kubectl_cgaudit.collect.unread import Decode, Unread
 from kubectl_cgaudit.errors import InputError
 from kubectl_cgaudit.same import Same
+from kubectl_cgaudit.text import counted
 
 T = TypeVar("T")
-Decode = Callable[[Any, type[Any]], Any]
 _AT = re.compile(r" - at `\$\.?(.*)`$")
 
 
-class Kind(Struct):
-    """Enough of an object to say what it is."""
-
-    kind: str = ""
-    metadata: wire.Metadata | None = None
-
-
 class Assembly:
-    """Collects objects in any order. Bad ones are remembered, and reported together at the end."""
+    """Collects objects in any order. Bad ones are remembered, and refused together at the end, or left out by then."""
 
     def __init__(self, selects: Selects, filter_text: str, *, measured: bool = True) -> None:
         """`measured` keeps what only a kubelet's answers are compared with: uids, container ids and their times."""
@@ -41,7 +34,7 @@ class Assembly:
         self._cgroup_v1_warnings: dict[str, str] | None = None
         self._ignored: dict[str, int] = {}
         self._duplicates = 0
-        self._bad: list[str] = []
+        self._bad: list[Unread] = []
         self.gaps: list[Gap] = []
         self.notes: list[str] = []
 
@@ -55,6 +48,18 @@ class Assembly:
         """How many objects could not be decoded."""
         return len(self._bad)
 
+    @property
+    def first_bad(self) -> str:
+        """The first of these, why it could not be decoded, and how many more there are."""
+        first, others = self._bad[0], len(self._bad) - 1
+        more = f" (and {counted(others, 'more object')} like it)" if others else ""
+        return f"{first.source}: {first.kind} {first.title}: {first.why}{more}"
+
+    def leave_out_bad(self, instead: Mapping[str, str]) -> None:
+        """Make gaps of the objects that could not be decoded; `instead` says of a kind how one does without."""
+        self.gaps += unread.gaps(self._bad, instead)
+        self._bad.clear()
+
     def expect(self, kind: str) -> None:
         """Say that a table was read, even if nothing is in it."""
         if kind == "RuntimeClass":
@@ -66,6 +71,7 @@ class Assembly:
 
     def forget(self, kind: str, namespace: str | None = None) -> None:
         """Drop what came of a kind, for its list starts again or broke off; of one namespace if it is named."""
+        self._bad = [each for each in self._bad if each.kind != kind or namespace not in (None, each.namespace)]
         if kind == "Node":
             self._nodes.clear()
         elif kind == "Pod":
@@ -103,7 +109,7 @@ class Assembly:
             else:
                 self._ignored[kind] = self._ignored.get(kind, 0) + 1
         except (InputError, *wire.UNDECODABLE) as error:
-            self._bad.append(f"{source}: {kind} {_name(raw, decode)}: {_in_words(error)}")
+            self._bad.append(unread.of(kind, raw, decode, _in_words(error), source))
 
     def _add_event(self, event: wire.Event) -> None:
         self.expect("Event")
@@ -140,9 +146,10 @@ class Assembly:
     def cluster(self, source: str) -> Cluster:
         """Everything read. Raises InputError that names the first bad object and counts the others."""
         if self._bad:
-            others = len(self._bad) - 1
-            more = f" (and {others} more object{'s' if others > 1 else ''} like it)" if others else ""
-            raise InputError(f"{self._bad[0]}{more}; correct the input or save it again with kubectl")
+            raise InputError(
+                f"{self.first_bad}; correct the input, save it again with kubectl, or have the cluster itself read, "
+                "of which all else is audited"
+            )
         return Cluster(
             nodes=tuple(self._nodes[name] for name in sorted(self._nodes)),
             pods=tuple(self._pods[space][name] for space in sorted(self._pods) for name in sorted(self._pods[space])),
@@ -194,16 +201,6 @@ def _remedy(problem: str) -> str:
     if "prove nothing" in problem:
         return "Say what the node runs with --states"
     return "Check that kubelet and run again, or say what the node runs with --states"
-
-
-def _name(raw: Any, decode: Decode) -> str:
-    try:
-        meta = decode(raw, Kind).metadata
-    except wire.UNDECODABLE:
-        return "(unnamed)"
-    if meta is None or not meta.name:
-        return "(unnamed)"
-    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
 def _in_words(error: Exception) -> str:

@@ -84,6 +84,8 @@ def read(
         beside = _Beside(api, assembly)
         read_pods(api, namespace, assembly, progress)
         beside.finish(progress)
+        # Whoever may create a pod could end the audit with it, and who audits could not mend that.
+        assembly.leave_out_bad({each.kind: each.instead for each in OPTIONAL})
         cluster = assembly.cluster(api.source)
         del assembly, beside
         memory.give_back()
@@ -142,6 +144,8 @@ def read_nodes(api: Api, assembly: Assembly, progress: Progress, page_size: int 
     if listed.failure:
         broke_off = f"the list broke off after {counted(listed.count, 'node')} ({listed.failure.why})"
         assembly.gaps.append(Gap("nodes", broke_off, "Run the audit again"))
+    if assembly.bad and not assembly.has_nodes:
+        raise ClusterError(f"no node can be read: {assembly.first_bad}; correct them, as nothing else can be predicted")
     if not assembly.has_nodes:
         raise ClusterError(f"{api.host} has no nodes, so nothing can be predicted; check which cluster was asked")
     _note_doubts(listed, "nodes", assembly)

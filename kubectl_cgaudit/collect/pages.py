@@ -16,6 +16,7 @@ from kubectl_cgaudit.collect.ahead import Ahead
 from kubectl_cgaudit.collect.door import Answer
 from kubectl_cgaudit.collect.failure import RequestError
 from kubectl_cgaudit.collect.transport import Api
+from kubectl_cgaudit.text import plural
 
 PAGE_SIZE = 500
 _OK, _EXPIRED = 200, 410
@@ -37,7 +38,7 @@ class Resource(Struct, frozen=True):
     @property
     def plural(self) -> str:
         """The word for its objects in messages."""
-        return f"{self.kind}es" if self.kind.endswith("s") else f"{self.kind}s"
+        return plural(self.kind)
 
 
 class Page(Struct, frozen=True):
