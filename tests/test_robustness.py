@@ -57,6 +57,18 @@ def test_closed_and_full_streams_are_one_sentence(words: list[str], shell: str, 
     assert (done.returncode, done.stderr) == (1, message)
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("name", ["html", "json", "table"])
+def test_a_report_that_fits_in_part_is_no_success(name: str, unbuffered: str, tmp_path: Path) -> None:
+    flags = " ".join(f"'{word}'" for word in (*RECORDED_FLAGS, "-o", name))
+    run = f"ulimit -f 4; PYTHONUNBUFFERED={unbuffered} exec '{sys.executable}' -m kubectl_cgaudit {flags} > {tmp_path / 'x'}"
+    done = subprocess.run(["bash", "-c", run], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error: standard output cannot be written: File too large; write to a file with -o FORMAT=FILE\n",
+    )
+
+
 def test_damaged_gzip(tmp_path: Path) -> None:
     path = tmp_path / "x.gz"
     path.write_bytes(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x4b\x04\x00\x00\x00\x00\x00\x01\x00\x00\x00")

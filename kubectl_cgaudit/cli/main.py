@@ -1,5 +1,6 @@
 """`kubectl cgaudit`: errors become one sentence and an exit code here."""
 
+import io
 import os
 import re
 import signal
@@ -27,6 +28,7 @@ def main() -> None:
     for (--fail-on, diff --exit-code, verify), 129, 130 and 143 when told to end, 141 when standard output is closed early.
     """
     _clean_up_when_told_to_end()
+    _write_all_of_it()
     sys.exit(run(sys.argv[1:]))
 
 
@@ -37,6 +39,13 @@ def _clean_up_when_told_to_end() -> None:
         # Who was started to outlive its terminal goes on.
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end)
+
+
+def _write_all_of_it() -> None:
+    """Undo PYTHONUNBUFFERED: without a buffer what the system takes in part is cut there, and no error is raised."""
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.RawIOBase):
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), sys.stdout.encoding, sys.stdout.errors)
 
 
 def _end(number: int, _frame: object) -> NoReturn:
