@@ -43,4 +43,7 @@ def test_why_there_is_no_answer(error: Exception, seconds: float | None, why: st
 def test_a_bad_certificate_says_what_is_wrong_without_a_full_stop() -> None:
     error = ssl.SSLCertVerificationError(1, "failed")
     error.verify_message = "certificate has expired."  # type: ignore[misc]
-    assert ": certificate has expired; check certificate-authority" in str(failure.no_answer(error, "host", None))
+    assert str(failure.no_answer(error, "host", None)) == (
+        "host cannot be asked: its TLS certificate is not trusted: certificate has expired; "
+        "check certificate-authority and tls-server-name in the kubeconfig"
+    )

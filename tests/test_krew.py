@@ -21,6 +21,7 @@ def test_krew_takes_the_manifest() -> None:
     assert spec["version"] == f"v{__version__}"
     assert "\n" not in spec["shortDescription"]
     assert 0 < len(spec["shortDescription"]) <= 60
+    assert len(spec["platforms"]) == 6
     for platform in spec["platforms"]:
         assert set(platform) == {"selector", "uri", "sha256", "bin"}
         assert platform["uri"].startswith(f"{spec['homepage']}/releases/download/{spec['version']}/")
@@ -35,7 +36,8 @@ def test_linux_macos_and_windows_are_covered_on_both_architectures_once() -> Non
 
 
 def test_only_an_exe_is_linked_on_windows() -> None:
-    for platform in MANIFEST["spec"]["platforms"]:
-        windows = platform["selector"]["matchLabels"]["os"] == "windows"
-        assert platform["bin"] == ("kubectl-cgaudit.exe" if windows else "kubectl-cgaudit")
-        assert platform["uri"].endswith(".zip" if windows else ".tar.gz")
+    platforms = MANIFEST["spec"]["platforms"]
+    assert [(each["bin"], re.sub(r".*[^.a-z]", "", each["uri"])) for each in platforms] == [
+        *[("kubectl-cgaudit", ".tar.gz")] * 4,
+        *[("kubectl-cgaudit.exe", ".zip")] * 2,
+    ]

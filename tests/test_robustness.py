@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_cgaudit.collect.advice import SAVE
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.judge.saved import load
@@ -72,7 +73,7 @@ def test_a_report_that_fits_in_part_is_no_success(name: str, unbuffered: str, tm
 def test_damaged_gzip(tmp_path: Path) -> None:
     path = tmp_path / "x.gz"
     path.write_bytes(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x4b\x04\x00\x00\x00\x00\x00\x01\x00\x00\x00")
-    assert "is a damaged gzip file" in cgaudit("-f", str(path)).stderr
+    assert cgaudit("-f", str(path)).stderr == f"error: {path} is a damaged gzip file; {SAVE}\n"
 
 
 @pytest.mark.parametrize("text", ["- {cgroup: v1, cgroup: v2}", "- {runtimes: {default: linear, default: quadratic}}"])
