@@ -172,3 +172,13 @@ def test_ctrl_c_leaves_no_traceback() -> None:
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=20)
     assert (running.returncode, out, err) == (130, "", "error: interrupted; nothing was written\n")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["convert", "--help"], ["convert", "250m"]])
+def test_a_pipe_that_nobody_reads_has_one_exit_code(words: list[str]) -> None:
+    """click prints help and versions itself."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(command(*words), stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")

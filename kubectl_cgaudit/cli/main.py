@@ -56,6 +56,7 @@ def _end(number: int, _frame: object) -> NoReturn:
 
 def run(arguments: list[str]) -> int:
     """Run the command; returns its exit code."""
+    stdout = sys.stdout
     try:
         _check_text(arguments)
         result = group.main(as_kubectl_takes_them(arguments), prog_name="kubectl cgaudit", standalone_mode=False)
@@ -71,10 +72,12 @@ def run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted; every file is whole or as it was", _INTERRUPTED)
     except (PipeClosedError, BrokenPipeError):
-        # The interpreter must not complain when it flushes at exit.
-        if sys.stdout is not None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _PIPE_CLOSED
+        return _pipe_closed()
+    except SystemExit:
+        # So click ends help and versions that nobody reads, with another standard output.
+        if sys.stdout is stdout:
+            raise
+        return _pipe_closed()
     except OSError as error:
         why = error.strerror or str(error)
         if _in_printing(error):
@@ -85,6 +88,13 @@ def run(arguments: list[str]) -> int:
     except RecursionError:
         return _fail("the input is nested too deeply to be what kubectl prints; save it again with kubectl", 1)
     return result if isinstance(result, int) else 0
+
+
+def _pipe_closed() -> int:
+    # The interpreter must not complain when it flushes at exit.
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return _PIPE_CLOSED
 
 
 def _in_printing(error: OSError) -> bool:
