@@ -289,3 +289,13 @@ def test_the_filters_of_both_are_named() -> None:
     assert found.baseline.notes == (
         "The baseline reports namespace a, this audit namespace b: what is gone cannot be told",
     )
+
+
+def test_two_rules_of_one_id_do_not_stand_for_each_other() -> None:
+    """What contradicts itself now was only not known then."""
+    (open_,) = [each for each in recorded_audit().findings if each.rule == "CGA202"]
+    then = replace(open_, rule="CGA102", severity="medium", title="node state not known")
+    now = replace(then, title="evidence contradicts itself")
+    earlier, audit = (replace(AUDIT, findings=(each,)) for each in (then, now))
+    found = against(Baseline("last.json", earlier), audit)
+    assert (found.findings, found.known) == ((now,), ())

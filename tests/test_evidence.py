@@ -379,8 +379,8 @@ def test_every_contradiction_stays() -> None:
     ("handler", "weight", "known", "why"),
     [
         # Of gVisor and Kata the default is what nobody set.
-        ("runsc", 100, "none", "unknown"),
-        ("kata", 100, "none", "unknown"),
+        ("runsc", 100, "none", "likely"),
+        ("kata", 100, "none", "likely"),
         ("fast", 100, "quadratic", "certain"),
         # What is seen outranks a handler's name.
         ("runsc", 39, "linear", "certain"),
@@ -406,6 +406,51 @@ def test_what_the_containers_of_a_sandbox_prove(handler: str, weight: int, known
     assert {case.now.runtime(handler).formula for case in comparison.cases} == {known}
     # A new runc changes nothing in a sandbox, nor where it is there already.
     assert list(of_rule(audited(measured_, to="runtime"), "CGA204")) == ["default/p"] * (known == "linear")
+
+
+def test_containers_that_differ_and_have_the_default_alike_were_given_no_weight() -> None:
+    """gVisor under a name that says nothing of it: 100 is the quadratic weight of 1 CPU, and of nothing else."""
+    raw = pod("p", container("app", "1"), container("side", "100m"), runtimeClassName="secure")
+    raw["status"]["containerStatuses"] = [
+        {
+            "name": name,
+            "containerID": f"containerd://{name}",
+            "state": {"running": {"startedAt": "2026-11-20T00:00:00Z"}},
+        }
+        for name in ("app", "side")
+    ]
+    objects = cluster(node(), raw)
+    parent = paths.pod(objects.pods[0], "systemd")
+    shown = {
+        str(paths.container(f"containerd://{name}", parent, "systemd")): linear_inverse(100) for name in ("app", "side")
+    }
+    measured_ = with_answers(objects, {"n1": KubeletAnswers("n1", "v2", False, shown, None, ())})
+    (comparison,) = compared(measured_, to="runtime")
+    assert told(comparison.state)["secure"] == ("none", "certain")
+    assert (comparison.state.contradictions, comparison.state.leftovers) == ((), ())
+    (piece,) = [each for each in comparison.state.evidence if each.about == "runtime:secure"]
+    assert (
+        piece.saw == "all its containers have weight 100, for 102 and 1024 shares: no formula makes that, nobody set it"
+    )
+    assert [each.rule for each in audited(measured_, to="runtime").findings] == ["CGA001"]
+    # Who says so is not contradicted.
+    (said,) = compared(measured_, "- {runtimes: {secure: runsc}}", "runtime")
+    assert said.state.contradictions == ()
+
+
+def test_false_features_of_a_handler_that_may_be_any_shim_are_a_hint() -> None:
+    raw = node()
+    raw["status"]["runtimeHandlers"] = [
+        {"name": name, "features": {"userNamespaces": False}} for name in ("", "spin", "crun-old", "kata")
+    ]
+    found = settled(cluster(raw, pod("p", container("c", "1"), runtimeClassName="spin")))["n1"]
+    assert {name: told(found).get(name) for name in ("default", "spin", "crun-old", "kata")} == {
+        "default": ("linear", "likely"),
+        "spin": None,
+        "crun-old": ("linear", "likely"),
+        "kata": ("none", "likely"),
+    }
+    assert found.hints(["spin"]) == ("userNamespaces is false: probably not quadratic",)
 
 
 def test_youki_has_no_id_mapped_mounts_whatever_its_formula() -> None:

@@ -174,3 +174,34 @@ def test_201_watches_from_the_limit_on() -> None:
     watch = "Pods have 4 times the weight of system.slice on n1 now, which is more than"
     assert of_rule(audited(objects, V1, "v2", "outweighed=4"), "CGA201")["default/p"].remedy.startswith(watch)
     assert not of_rule(audited(objects, V1, "v2", "outweighed=4.1"), "CGA201")["default/p"].remedy.startswith(watch)
+
+
+@pytest.mark.parametrize(
+    ("set_by", "remedy"),
+    [
+        (
+            "systemd",
+            "`systemctl set-property system.slice CPUWeight=27` brings it under 5 : 1; or enforce "
+            "system-reserved-compressible on system.slice with 670m CPU (weight 27, pods : system 4.81 : 1; leaves at most "
+            "3330m to schedule, at least 70m less than now).",
+        ),
+        (
+            "kubelet",
+            "Raise the reserve: enforce system-reserved-compressible on system.slice with 670m CPU (weight 27, pods : system "
+            "4.81 : 1; leaves at most 3330m to schedule, at least 70m less than now) brings it under 5 : 1.",
+        ),
+        (
+            None,
+            "`systemctl set-property system.slice CPUWeight=27` brings it under 5 : 1 if systemd set it; if a kubelet's "
+            "reserve did, enforce system-reserved-compressible on system.slice with 670m CPU (weight 27, pods : system 4.81 : "
+            "1; leaves at most 3330m to schedule, at least 70m less than now).",
+        ),
+    ],
+)
+def test_202_a_low_weight_is_raised_where_it_was_set(set_by: str | None, remedy: str) -> None:
+    said = f", set_by: {set_by}" if set_by else ""
+    raw = node(cpu="4")
+    raw["status"]["allocatable"] = {"cpu": "3400m"}
+    rules = f"- {{cgroup: v2, system_slice: 20{said}, runtimes: {{default: runc 1.3.6}}}}"
+    found = of_rule(audited(cluster(raw, pod("p", container("c", "1"))), rules, "v2"), "CGA202")
+    assert found["n1"].remedy == remedy

@@ -87,7 +87,9 @@ def test_every_rule_is_there_once_and_results_point_to_it() -> None:
         "CGA302",
         "CGA401",
     ]
-    assert rules[3]["shortDescription"] == {"text": "Node state not known; evidence contradicts itself."}
+    assert rules[3]["shortDescription"] == {
+        "text": "Node state not known; not known who set a value at the root; evidence contradicts itself."
+    }
     assert rules[3]["helpUri"].endswith("/docs/findings/CGA102.md")
     for audit in (RECORDED, BLIND, HALF_READ):
         found = one_run(audit)

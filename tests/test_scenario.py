@@ -164,19 +164,37 @@ def test_a_kubelet_that_enforces_nothing_left_the_value_to_systemd() -> None:
     assert [(case.when, case.then.system_slice) for case in comparison.cases] == [("", 200)]
 
 
+@pytest.mark.parametrize(("setter", "weights"), [("systemd", (200, 292)), ("kubelet", (79, 115))])
+def test_who_set_a_value_at_the_root_can_be_said(tmp_path: Path, setter: str, weights: tuple[int, int]) -> None:
+    objects = cluster(node(), pod("p", container("c", "1")))
+    said = "cgroup: v1, system_slice: 2048, root: {docker: 3000, user.slice: 1024}, runtimes: {default: linear}"
+    rules = f"- {{{said}, set_by: {setter}}}"
+    (comparison,) = compared(objects, rules, "v2")
+    (case,) = comparison.cases
+    assert (case.when, dict(case.then.top_level)) == (
+        "",
+        {"system.slice": weights[0], "docker": weights[1], "user.slice": 100},
+    )
+    assert of_rule(audited(objects, rules, "v2"), "CGA102") == {}
+    (tmp_path / "to.yaml").write_text(f"- {{cgroup: v2, set_by: {setter}}}")
+    with pytest.raises(
+        UsageError, match=r"set_by says who set what is there now; say it in the file for --states, and here"
+    ):
+        compared(objects, rules, str(tmp_path / "to.yaml"))
+
+
 def test_who_set_a_value_at_the_root_is_asked() -> None:
     objects = cluster(node(), pod("p", container("c", "1")))
     found = audited(objects, "- {cgroup: v1, system_slice: 2048, runtimes: {default: linear}}", "v2")
     (asked,) = of_rule(found, "CGA102").values()
-    assert (asked.severity, asked.title, asked.when) == ("medium", "node state not known", "")
+    assert (asked.severity, asked.title, asked.when) == ("medium", "not known who set a value at the root", "")
     assert asked.seen == (
         "n1: not known is who set system.slice: it is 2048 shares now and becomes weight 200 if systemd did, 79 if a "
         "kubelet's reserve did; predicted for each possibility."
     )
     assert asked.remedy == (
-        "See `systemctl show -p CPUShares -p CPUWeight system.slice` on the node: what is set there is systemd's. Then say in a "
-        "file for --to what it becomes: - {match: {name: n1}, cgroup: v2, system_slice: 200}; --kubelet reads what a kubelet "
-        "enforces."
+        "See `systemctl show -p CPUShares -p CPUWeight system.slice` on the node: what is set there is systemd's. Say it with "
+        "--states FILE: - {match: {name: n1}, set_by: systemd}, or kubelet; --kubelet reads what kubelets enforce."
     )
     assert found.workloads[0].effects == ("unknown", "nominal")
     assert found.verdict.sentence.startswith("For 1 workload it cannot be said")

@@ -106,9 +106,12 @@ def test_a_new_kubelet_only_hints_at_v2() -> None:
         ),
         (
             "- {match: {name: a}}",
-            "s.yaml rule 1 says nothing of its nodes; add one of cgroup, driver, kubelet, system_slice, runtimes, root",
+            "s.yaml rule 1 says nothing of its nodes; add one of cgroup, driver, kubelet, system_slice, runtimes, root, set_by",
         ),
-        ("- 5", "s.yaml rule 1 must hold match, cgroup, driver, kubelet, system_slice, runtimes, root, not '5'"),
+        (
+            "- 5",
+            "s.yaml rule 1 must hold match, cgroup, driver, kubelet, system_slice, runtimes, root, set_by, not '5'",
+        ),
         (
             "- {kubelet: linear 1.35 quadratic}",
             "s.yaml rule 1: kubelet: 'quadratic' is one too many; write a formula, a version, or one of each",

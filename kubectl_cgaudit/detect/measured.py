@@ -27,7 +27,7 @@ from kubectl_cgaudit.cgroups.weights import (
 from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig
 from kubectl_cgaudit.detect.evidence import CONFIGZ, Evidence
 from kubectl_cgaudit.detect.handlers import PlacedPod
-from kubectl_cgaudit.detect.runtime import sets_none
+from kubectl_cgaudit.detect.runtime import named_by, sets_none
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion
 
 _CADVISOR = "kubelet /metrics/cadvisor"
@@ -187,9 +187,6 @@ def container_formulas(
             weight = _weight(answers, paths.container(container.runtime_id, parent, by_path))
             shares = container_shares(container, pod, kubelet)
             formula = decide(shares, weight)
-            if weight == DEFAULT_WEIGHT and sets_none(handler):
-                # What any cgroup has that nobody gave a weight.
-                continue
             if formula and weight:
                 started = container.started or ""
                 found.append(
@@ -229,6 +226,9 @@ def _of_handlers(containers: list[WeighedContainer]) -> Iterator[Evidence]:
     for each in containers:
         by_handler[each.handler].append(each)
     for handler, members in sorted(by_handler.items()):
+        if all(each.weight == DEFAULT_WEIGHT for each in members):
+            yield _at_default(handler, members)
+            continue
         formula = current_formula(members)
         if formula:
             saw = [
@@ -237,6 +237,22 @@ def _of_handlers(containers: list[WeighedContainer]) -> Iterator[Evidence]:
                 if each.formula == formula
             ]
             yield Evidence(f"runtime:{handler}", formula, "certain", _CADVISOR, _first(saw))
+
+
+def _at_default(handler: str, members: Sequence[WeighedContainer]) -> Evidence:
+    """What it says of a handler that all its containers have the weight that nobody need have set.
+
+    The quadratic formula makes it of 1 CPU, and of no other request.
+    """
+    about, asked = f"runtime:{handler}", sorted({each.shares for each in members})
+    shares = f"{', '.join(map(str, asked[:-1]))} and {asked[-1]}" if len(asked) > 1 else f"{asked[0]}"
+    saw = f"all its containers have weight {DEFAULT_WEIGHT}, for {shares} shares"
+    if any(each.formula != "quadratic" for each in members):
+        return Evidence(about, "none", "certain", _CADVISOR, f"{saw}: no formula makes that, nobody set it")
+    name = named_by(handler)
+    if name and sets_none(handler):
+        return Evidence(about, name, "likely", _CADVISOR, f"{saw}, and the handler's name speaks of {name}")
+    return Evidence(about, "quadratic", "certain", _CADVISOR, saw)
 
 
 def _first(saw: list[str]) -> str:

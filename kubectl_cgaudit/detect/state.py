@@ -12,6 +12,8 @@ from kubectl_cgaudit.detect.evidence import CONFIGZ, Confidence, Evidence
 from kubectl_cgaudit.detect.runtime import Runtime, of_handler
 
 CgroupVersion = Literal["v1", "v2"]
+Setter = Literal["systemd", "kubelet"]
+"""Who gave a top-level cgroup its value."""
 PERIOD_US = 100_000
 
 DEFAULT_HANDLER = "default"
@@ -65,6 +67,8 @@ class State(Struct, frozen=True):
     """Running containers whose measured weight is not what their handler writes now."""
     evidence: tuple[Evidence, ...] = ()
     contradictions: tuple[str, ...] = ()
+    set_by: Setter | None = None
+    """Who set the values at the root that are no default; None where nobody says it."""
 
     def hints(self, handlers: Iterable[str]) -> tuple[str, ...]:
         """What points one way without settling it, of the cgroup version and of these handlers."""
@@ -104,7 +108,7 @@ class Setup(Struct, frozen=True):
     enforced: tuple[str, ...] = ()
     """The top-level cgroups whose value the kubelet writes: a reserve of 1 CPU looks like a default, and is none."""
     reserves_known: bool = False
-    """Whether the kubelet said which reserves it enforces: whatever else is set at the root, it did not set."""
+    """Whether it is known which of the values at the root the kubelet writes: the others are systemd's."""
 
     @property
     def top_level(self) -> tuple[tuple[str, int], ...]:
@@ -143,8 +147,8 @@ def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ..
     unknown = [handler for handler in used if state.runtime(handler) is None]
     versions: tuple[CgroupVersion, ...] = (state.cgroup,) if state.cgroup else ("v1", "v2")
     formulas: tuple[Formula | None, ...] = ("linear", "quadratic") if unknown else (None,)
-    enforced = tuple(name for about, name in _top_level(state) if state.basis_of(about).source.startswith(CONFIGZ))
-    reserves_known = state.basis_of("reserves").confidence == "certain"
+    shown = {name for about, name in _top_level(state) if state.basis_of(about).source.startswith(CONFIGZ)}
+    reserves_known = state.set_by is not None or state.basis_of("reserves").confidence == "certain"
     answers = []
     for version in versions:
         for formula in formulas:
@@ -153,7 +157,10 @@ def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ..
             if formula:
                 known.update({handler: of_handler(handler, formula) for handler in unknown})
                 words.append(f"{formula} runtime")
-            system = default_root_value(version) if state.system_slice is None else state.system_slice
+            default = default_root_value(version)
+            system = default if state.system_slice is None else state.system_slice
+            set_ = {name for name, value in ((SYSTEM_SLICE, system), *state.root) if value != default}
+            enforced = tuple(sorted(shown | set_ if state.set_by == "kubelet" else shown))
             setup = Setup(
                 cgroup=version,
                 driver=state.driver,

@@ -7,6 +7,7 @@
   system_slice: 20           # shares on cgroup v1, weight on v2
   runtimes: {default: runc 1.3.6, crun-old: crun 1.21, odd: linear}
   root: {docker: 100}        # other top-level cgroups that want CPU
+  set_by: systemd            # or kubelet: who gave these two a value that is no default
 """
 
 from collections.abc import Callable, Mapping
@@ -23,10 +24,10 @@ from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, 
 from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect import runtime
 from kubectl_cgaudit.detect.runtime import Runtime
-from kubectl_cgaudit.detect.state import SYSTEM_SLICE, Basis, CgroupVersion, State
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE, Basis, CgroupVersion, Setter, State
 from kubectl_cgaudit.errors import UsageError
 
-_KEYS = ("match", "cgroup", "driver", "kubelet", "system_slice", "runtimes", "root")
+_KEYS = ("match", "cgroup", "driver", "kubelet", "system_slice", "runtimes", "root", "set_by")
 _MATCH_KEYS = ("name", "labels")
 
 
@@ -44,6 +45,7 @@ class Rule(Struct, frozen=True):
     system_slice: int | None
     root: tuple[tuple[str, int], ...]
     runtimes: tuple[tuple[str, Runtime], ...]
+    set_by: Setter | None
 
     def matches(self, node: Node) -> bool:
         """Whether the rule speaks of this node."""
@@ -98,6 +100,7 @@ def _rule(rule: object, where: str) -> Rule:
                 for name, value in settings.texts(said.get("root", {}), f"{where}: root").items()
             )
         ),
+        set_by=_setter(settings.one_of(said, "set_by", ("systemd", "kubelet"), where)),
         runtimes=tuple(
             sorted(
                 (handler, _at(f"{where}: runtimes: {handler}", runtime.parse, value))
@@ -109,6 +112,10 @@ def _rule(rule: object, where: str) -> Rule:
 
 def _driver(text: str | None) -> Driver | None:
     return None if text is None else "systemd" if text == "systemd" else "cgroupfs"
+
+
+def _setter(text: str | None) -> Setter | None:
+    return None if text is None else "systemd" if text == "systemd" else "kubelet"
 
 
 def _kubelet(said: Mapping[str, Any], where: str) -> tuple[Formula | None, KubeletVersion | None]:
@@ -168,7 +175,7 @@ def apply(rules: tuple[Rule, ...], node: Node, state: State) -> State:
 def _overlay(state: State, rule: Rule) -> State:
     said: dict[str, Any] = {
         field: getattr(rule, field)
-        for field in ("cgroup", "driver", "kubelet_formula", "kubelet_version", "system_slice")
+        for field in ("cgroup", "driver", "kubelet_formula", "kubelet_version", "system_slice", "set_by")
         if getattr(rule, field) is not None
     }
     basis = {"kubelet" if field.startswith("kubelet") else field: Basis("assumed", rule.where) for field in said}

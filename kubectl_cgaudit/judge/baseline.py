@@ -17,11 +17,13 @@ from kubectl_cgaudit.judge.audit import (
     ScenarioRecord,
     Subject,
 )
+from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.judge.saved import decode
 from kubectl_cgaudit.judge.standing import recounted
 from kubectl_cgaudit.text import counted
 
 _Key = tuple[str, Subject]
+_TITLES = frozenset(rule.title for rule in catalogue.RULES)
 
 
 class Earlier(Struct, frozen=True, rename="camel"):
@@ -98,11 +100,15 @@ def _key(finding: Finding) -> _Key:
 
 def _take(left: list[Finding], finding: Finding) -> bool:
     """Take the finding's counterpart out of what is left of the baseline, if it has one."""
-    same = [each for each in left if not _worse(finding, each)]
+    same = [each for each in left if _may_be(finding, each) and not _worse(finding, each)]
     if same:
-        # Two findings of a rule about one subject differ in their title.
-        left.remove(next((each for each in same if each.title == finding.title), same[0]))
+        left.remove(min(same, key=lambda each: each.title != finding.title))
     return bool(same)
+
+
+def _may_be(now: Finding, then: Finding) -> bool:
+    """Whether it is the same rule: some share an id, and a title that is none of theirs was worded otherwise once."""
+    return then.title == now.title or then.title not in _TITLES
 
 
 def _worse(now: Finding, then: Finding) -> bool:

@@ -105,7 +105,14 @@ def _target(word: str) -> Runtime:
 
 
 def _from_file(to: str) -> Scenario:
-    return Scenario(Path(to).name, v2=False, new_runtime=False, runtimes=(), kubelet=None, rules=states.load(to))
+    rules = states.load(to)
+    for rule in rules:
+        if rule.set_by:
+            raise UsageError(
+                f"--to {rule.where}: set_by says who set what is there now; say it in the file for --states, and here what "
+                "system_slice and root become"
+            )
+    return Scenario(Path(to).name, v2=False, new_runtime=False, runtimes=(), kubelet=None, rules=rules)
 
 
 def ways(

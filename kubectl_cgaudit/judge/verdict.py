@@ -5,7 +5,14 @@ from collections.abc import Mapping, Sequence
 
 from kubectl_cgaudit.judge.audit import EFFECTS, SEVERITIES, Coverage, Effect, Finding, Verdict, WorkloadAudit
 from kubectl_cgaudit.judge.key import Key
-from kubectl_cgaudit.judge.rules.catalogue import CONTRADICTED, MISREADS_WEIGHT, UNKNOWN_STATE, V1_NODE, WILL_NOT_START
+from kubectl_cgaudit.judge.rules.catalogue import (
+    CONTRADICTED,
+    MISREADS_WEIGHT,
+    UNKNOWN_STATE,
+    V1_NODE,
+    WHO_SET,
+    WILL_NOT_START,
+)
 from kubectl_cgaudit.judge.tally import SureLoss
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.text import counted, named, number, percent
@@ -153,7 +160,11 @@ def _calm(
     """What is said if no workload stops, loses, is open, or has CPU moving inside its pods."""
     if not workloads:
         return "No pod was audited: nothing can be said about workloads."
-    whatever = ", whichever way the open questions (CGA102) turn out" if titles[UNKNOWN_STATE.title] else ""
+    whatever = (
+        ", whichever way the open questions (CGA102) turn out"
+        if titles[UNKNOWN_STATE.title] + titles[WHO_SET.title]
+        else ""
+    )
     every = counted(len(workloads), "workload")
     loss = f"{thresholds.system_loss * 100:.3g}% against system processes"
     move = f"no container {thresholds.pod_move * 100:.3g}% of its part of its pod"

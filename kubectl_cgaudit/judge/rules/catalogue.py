@@ -50,6 +50,14 @@ UNKNOWN_STATE = Rule(
     "The API does not say which cgroup version or runtime a node has; where it is open, every possibility is predicted "
     "and the range is shown. An open question is not a pass.",
 )
+WHO_SET = Rule(
+    "CGA102",
+    "node",
+    "medium",
+    "not known who set a value at the root",
+    "systemd and a kubelet that enforces a reserve make different weights of one number of shares, and the other way round. Both "
+    "are predicted and the range is shown. An open question is not a pass.",
+)
 CONTRADICTED = Rule(
     "CGA102",
     "node",

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from kubectl_cgaudit.cgroups.version import refuses_v1
 from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.detect.runtime import named_by
-from kubectl_cgaudit.detect.state import SYSTEM_SLICE, Setup
+from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.audit import Finding, Severity, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
-from kubectl_cgaudit.judge.rules.catalogue import BOTH_FORMULAS, CONTRADICTED, UNKNOWN_STATE, V1_NODE
+from kubectl_cgaudit.judge.rules.catalogue import BOTH_FORMULAS, CONTRADICTED, UNKNOWN_STATE, V1_NODE, WHO_SET
 from kubectl_cgaudit.judge.rules.context import Context
 
 _CANNOT = "a kubelet from 1.35 on does not start there"
@@ -96,15 +96,13 @@ def _who_set(comparison: Comparison) -> Iterator[Finding]:
         f"{both[-1][each]} if a kubelet's reserve did"
         for each in asked
     ]
-    seen = f"{name}: not known is who set {'; '.join(parts)}; predicted for each possibility."
-    root = ", ".join(f"{each}: {both[0][each]}" for each in asked if each != SYSTEM_SLICE)
-    values = [f"system_slice: {both[0][SYSTEM_SLICE]}"] * (SYSTEM_SLICE in asked) + [f"root: {{{root}}}"] * bool(root)
+    every = "all of them as systemd's and all as a kubelet's" if len(asked) > 1 else "each possibility"
+    seen = f"{name}: not known is who set {'; '.join(parts)}; predicted for {every}."
     remedy = (
-        f"See `systemctl show -p CPUShares -p CPUWeight {' '.join(asked)}` on the node: what is set there is systemd's. Then say "
-        f"in a file for --to what it becomes: - {{match: {{name: {name}}}, cgroup: {then.cgroup}, {', '.join(values)}}}; "
-        "--kubelet reads what a kubelet enforces."
+        f"See `systemctl show -p CPUShares -p CPUWeight {' '.join(asked)}` on the node: what is set there is systemd's. Say it "
+        f"with --states FILE: - {{match: {{name: {name}}}, set_by: systemd}}, or kubelet; --kubelet reads what kubelets enforce."
     )
-    yield UNKNOWN_STATE.finding("medium", Subject("node", name), "", seen, remedy)
+    yield WHO_SET.finding("medium", Subject("node", name), "", seen, remedy)
 
 
 def _worth(value: int, setup: Setup) -> str:

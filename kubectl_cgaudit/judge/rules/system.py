@@ -9,7 +9,7 @@ from kubectl_cgaudit.cgroups.version import COMPRESSIBLE_FROM
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, linear, milli_to_shares
 from kubectl_cgaudit.collect.model import Cluster, Node, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
-from kubectl_cgaudit.detect.state import default_root_value, unit_of
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE, default_root_value, unit_of
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
@@ -159,20 +159,26 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> tuple[f
         f"{number(after)} : 1 after the move ({number(now)} : 1 now), so system processes keep "
         f"{percent(case.after.system.share or 0)} of the node's CPU when everything wants it."
     )
-    return after, seen, _raise_system(context.cluster, comparison.node, case, limit, lowered=lowered), after / limit
+    return after, seen, _raise_system(context.cluster, comparison.node, case, limit), after / limit
 
 
-def _raise_system(cluster: Cluster, node: Node, case: Case, limit: float, *, lowered: bool) -> str:
+def _raise_system(cluster: Cluster, node: Node, case: Case, limit: float) -> str:
     # The rule holds from the limit on, so the least value that is enough lies just beyond it.
     wanted = math.floor((case.after.kubepods.value or 0) / limit) + 1
     under = f"brings it under {number(limit)} : 1"
-    if case.then.cgroup == "v1":
+    then = case.then
+    lowered = (case.after.system.value or 1) < default_root_value(then.cgroup)
+    enforced = SYSTEM_SLICE in then.enforced
+    open_ = lowered and not enforced and not then.reserves_known
+    if then.cgroup == "v1":
         again = "; a kubelet that enforces a reserve there writes its own at every start: raise that reserve instead"
         return f"`systemctl set-property system.slice CPUShares={min(MAX_SHARES, wanted)}` {under}{again if lowered else ''}."
     reserve = _reserve_for(cluster, node, case, limit)
-    if not lowered:
-        more = f"; or {reserve}" if reserve else ""
-        return f"`systemctl set-property system.slice CPUWeight={min(MAX_WEIGHT, wanted)}` {under}{more}."
+    direct = f"`systemctl set-property system.slice CPUWeight={min(MAX_WEIGHT, wanted)}` {under}"
+    if not lowered or not (enforced or open_):
+        return f"{direct}{f'; or {reserve}' if reserve else ''}."
+    if open_:
+        return f"{direct} if systemd set it; if a kubelet's reserve did, {reserve or 'take its enforcement off system.slice'}."
     # A kubelet that enforces the reserve writes its weight again at every start.
     if reserve:
         return f"Raise the reserve: {reserve} {under}."
