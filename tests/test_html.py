@@ -194,7 +194,7 @@ def test_unknown_is_never_drawn_as_unchanged() -> None:
         assert 'class="effect none"' not in row
     assert 'class="tile none zero"' in text
     assert text.count('<p class="when">? if cgroup v1</p>') == 3
-    assert "For 15 workloads it cannot be said whether they lose." in Page(text).text
+    assert "For 15 workloads it cannot be said what they gain or lose." in Page(text).text
     assert "? unknown on 3" in Page(text).text
 
 

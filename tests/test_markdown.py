@@ -230,7 +230,7 @@ def test_unknown_nodes_show_each_case_and_are_no_pass() -> None:
     audit = audited(recorded_blind())
     text = render(audit)
     assert audit.verdict.sentence in text
-    assert "**For 15 workloads it cannot be said whether they lose.** That is not a pass" in text
+    assert "**For 15 workloads it cannot be said what they gain or lose.** That is not a pass" in text
     nodes = section(text, "Nodes")
     assert (
         "| worker-c | **unknown** | if cgroup v1 | v1 → v2 | 3788 : 1024 → 145 : 100 | 3.7 : 1 → 1.45 : 1 | 79% → 59% "
@@ -331,7 +331,7 @@ def test_hand_made_rows() -> None:
         "loses against system processes; also: CPU moves inside its pod, the number in cpu.weight changes"
     )
     assert effect_words(open_) == "cannot be said; also: the number in cpu.weight changes"
-    assert (share(known), share(open_)) == ("30% -> 20%", "30% -> 20% at most")
+    assert (share(known), share(open_)) == ("30% -> 20%", "30% -> 20% in the worst case")
     assert (inside(known), inside(open_)) == ("web -10%", "web -10%..0%")
     assert nominals(known) == ["web: shares 1024 -> weight 39 (0.39..1 -> 0.39 x default)"]
     assert nominals(open_) == ["web: shares 1024 -> weight 39 (0.39..1 -> 0.39 x default)"]

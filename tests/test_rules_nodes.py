@@ -57,7 +57,7 @@ def test_102_names_what_is_open_and_what_settles_it() -> None:
         "n1: not known are its cgroup version and the runtime of its handler crun and the runtime of its handler default; "
         "predicted for each possibility."
     )
-    assert "with what you saw: - {match: {name: n1}, cgroup: v1 or v2, " in finding.remedy
+    assert "with what you saw: `- {match: {name: n1}, cgroup: v1 or v2, " in finding.remedy
     assert "runtimes: {crun: crun X.Y.Z, default: runc X.Y.Z}}" in finding.remedy
     assert of_rule(audited(objects, "- {cgroup: v2, runtimes: {default: linear, crun: linear}}"), "CGA102") == {}
 
@@ -103,13 +103,13 @@ def test_102_names_only_what_is_open() -> None:
     assert finding.seen == "n1: not known is its cgroup version; predicted for each possibility."
     assert finding.remedy == (
         "Look on the node with `stat -fc %T /sys/fs/cgroup` (cgroup2fs is v2, tmpfs is v1), and say it with --states FILE, "
-        "with what you saw: - {match: {name: n1}, cgroup: v1 or v2}"
+        "with what you saw: `- {match: {name: n1}, cgroup: v1 or v2}`."
     )
     finding = the_finding("CGA102", "- {cgroup: v2}", "v2", node(), ONE)
     assert finding.seen == "n1: not known is the runtime of its handler default; predicted for each possibility."
     assert finding.remedy == (
         "Look on the node with `runc --version` or `crun --version`, and say it with --states FILE, with what you saw: "
-        "- {match: {name: n1}, runtimes: {default: runc X.Y.Z}}"
+        "`- {match: {name: n1}, runtimes: {default: runc X.Y.Z}}`."
     )
 
 

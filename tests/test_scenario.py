@@ -194,7 +194,7 @@ def test_who_set_a_value_at_the_root_is_asked() -> None:
     )
     assert asked.remedy == (
         "See `systemctl show -p CPUShares -p CPUWeight system.slice` on the node: what is set there is systemd's. Say it with "
-        "--states FILE: - {match: {name: n1}, set_by: systemd}, or kubelet; --kubelet reads what kubelets enforce."
+        "--states FILE: `- {match: {name: n1}, set_by: systemd}`, or kubelet; --kubelet reads what kubelets enforce."
     )
     assert found.workloads[0].effects == ("unknown", "nominal")
     assert found.verdict.sentence.startswith("For 1 workload it cannot be said")

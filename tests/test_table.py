@@ -23,7 +23,17 @@ from kubectl_cgaudit.judge.audit import Audit, ContainerAudit, GapRecord, NodeAu
 from kubectl_cgaudit.judge.rules import coverage as coverage_rule
 from kubectl_cgaudit.report import nodes, table, table_nodes
 from kubectl_cgaudit.report.screen import Column, Screen, columns, cut, grid, middle, wrap
-from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod, recorded_audit, recorded_blind
+from tests.support import (
+    RECORDED_FLAGS,
+    V2_LINEAR,
+    audited,
+    cluster,
+    container,
+    node,
+    pod,
+    recorded_audit,
+    recorded_blind,
+)
 
 RECORDED = recorded_audit()
 BLIND = audited(recorded_blind())
@@ -375,3 +385,10 @@ def test_the_narrow_table_says_where_the_rest_of_the_low_findings_is() -> None:
     assert said not in lines(table.render_wide(found))
     grave = replace(found, findings=tuple(each for each in found.findings if each.severity != "low"))
     assert said not in lines(table.render(grave))
+
+
+def test_equal_nodes_share_a_row_whatever_pods_they_have() -> None:
+    pods = [pod(f"p{n}", container("c", f"{n + 1}00m"), on=f"n{n}") for n in range(3)]
+    found = audited(cluster(*(node(f"n{n}") for n in range(3)), node("big", cpu="8"), *pods), V2_LINEAR, "v2")
+    rows = [line.split() for line in table.render(found).splitlines() if line.startswith(("n0", "n1", "n2", "big"))]
+    assert [row[:3] for row in rows] == [["big", "v2", "->"], ["n0,", "n1,", "n2"]]

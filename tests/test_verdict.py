@@ -121,9 +121,7 @@ def test_a_step_says_that_there_are_other_remedies() -> None:
     pods = [pod(f"p{on}", container("c", "1"), on=on) for on in ("n1", "n2", "n3")]
     (step,) = audited(cluster(node("n1"), node("n2"), node("n3"), *pods), V1, "v2").verdict.next_steps
     assert step.startswith("CGA201 (default/pn1): Once n1 is on cgroup v2, not before, keep the ratio of now: ")
-    assert step.endswith(
-        " There are 2 more remedies of CGA201, for other nodes or workloads: with its findings (-o markdown, html or json)."
-    )
+    assert step.endswith(" There are 2 more remedies of CGA201, for other nodes or workloads: -o json has all.")
     (alone,) = audited(cluster(node("n1"), pods[0]), V1, "v2").verdict.next_steps
     assert "more remed" not in alone
 

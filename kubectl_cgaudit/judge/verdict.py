@@ -117,22 +117,17 @@ def _also_lose(count: int, of: int) -> str:
 
 
 def _open(workloads: Sequence[WorkloadAudit], coverage: Coverage) -> str:
-    unread = sum(workload.unpredicted_pods > 0 for workload in workloads)
+    unread = [workload for workload in workloads if workload.unpredicted_pods]
     open_ = [workload for workload in workloads if "unknown" in workload.effects and workload.unpredicted_pods == 0]
     parts = []
     if open_:
-        count = counted(len(open_), "workload")
-        losing = sum("loses" in workload.effects for workload in open_)
-        which = (
-            f"{count}, {_also_lose(losing, len(open_))}, it cannot be said of every pod"
-            if losing
-            else f"{count} it cannot be said"
-        )
-        parts.append(f"For {which}, because what their nodes run is not known{_at_worst(open_)}.")
+        parts.append(f"{_which(open_)}, because what their nodes run is not known{_at_worst(open_)}.")
     if unread:
-        partly = [workload for workload in workloads if workload.unpredicted_pods and workload.pod_count]
+        partly = [workload for workload in unread if workload.pod_count]
         why = "because nodes of theirs were not read" if partly else "because their nodes were not read"
-        parts.append(f"For {counted(unread, 'workload')} it cannot be said, {why}{_at_worst(partly)}.")
+        # What is sure of it has been said.
+        others = _at_worst([each for each in partly if "loses" not in each.effects], "; of what was read at worst")
+        parts.append(f"{_which(unread)}, {why}{others}.")
     if not coverage.complete and not workloads:
         parts.append(_nothing(coverage))
     return " ".join(parts)
@@ -144,11 +139,22 @@ def _nothing(coverage: Coverage) -> str:
     return "No pod was audited."
 
 
-def _at_worst(workloads: Sequence[WorkloadAudit]) -> str:
+def _which(workloads: Sequence[WorkloadAudit]) -> str:
+    count = counted(len(workloads), "workload")
+    losing = sum("loses" in workload.effects for workload in workloads)
+    they = "it gains or loses" if len(workloads) == 1 else "they gain or lose"
+    if losing:
+        return (
+            f"For {count}, {_also_lose(losing, len(workloads))}, it cannot be said of every pod what it gains or loses"
+        )
+    return f"For {count} it cannot be said what {they}"
+
+
+def _at_worst(workloads: Sequence[WorkloadAudit], lead: str = "; at worst") -> str:
     """How bad an open question may turn out."""
     losses = [(each.against_system.change, each.title) for each in workloads if each.against_system]
     loss, title = min(losses, default=(0.0, ""))
-    return f"; at worst {title} loses {percent(-loss)} against system processes" if round(loss * 100) < 0 else ""
+    return f"{lead} {title} loses {percent(-loss)} against system processes" if round(loss * 100) < 0 else ""
 
 
 def _calm(
@@ -218,10 +224,11 @@ def steps(findings: Sequence[Finding]) -> tuple[str, ...]:
         when = f"{finding.when}: " if finding.when else ""
         step = f"{finding.rule} ({finding.subject.title}): {when}{finding.remedy}"
         others = len(remedies[finding.rule]) - 1
-        steps.setdefault(finding.rule, f"{step}{_more(others, finding.rule) if others else ''}")
+        steps.setdefault(finding.rule, f"{step}{_more(others, finding) if others else ''}")
     return tuple(steps.values())[:_MOST_STEPS]
 
 
-def _more(others: int, rule: str) -> str:
+def _more(others: int, finding: Finding) -> str:
     are = "is 1 more remedy" if others == 1 else f"are {others} more remedies"
-    return f" There {are} of {rule}, for other nodes or workloads: with its findings (-o markdown, html or json)."
+    whose = "" if finding.subject.kind == "audit" else ", for other nodes or workloads"
+    return f" There {are} of {finding.rule}{whose}: -o json has all."

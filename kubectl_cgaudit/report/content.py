@@ -266,7 +266,7 @@ def share(workload: WorkloadAudit) -> str:
     if workload.share is None:
         return "?"
     before, after = percent(workload.share.before), percent(workload.share.after)
-    return arrow(before, after) + (" at most" if is_open(workload) else "")
+    return arrow(before, after) + (" in the worst case" if is_open(workload) else "")
 
 
 def inside(workload: WorkloadAudit) -> str:

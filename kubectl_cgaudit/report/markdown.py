@@ -91,7 +91,7 @@ def _sureness(page: Page, audit: Audit, sureness: Sequence[tuple[str, tuple[int,
     headers = ("Number of nodes where it is", *CONFIDENCES)
     table = page.table(headers, [(what, *map(str, amounts)) for what, amounts in sureness])
     open_ = audit.verdict.workloads.get("unknown", 0)
-    lead = f"**For {counted(open_, 'workload')} it cannot be said whether they lose.**"
+    lead = f"**For {counted(open_, 'workload')} it cannot be said what they gain or lose.**"
     return paragraphs([f"{lead} That {content.UNKNOWN_NOTE}" if open_ else "", table, TERMS["how sure"]])
 
 

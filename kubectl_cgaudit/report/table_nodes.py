@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 import msgspec
+from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import NodeAudit, NodeCase
 from kubectl_cgaudit.judge.condition import condition
@@ -58,10 +59,14 @@ def system_slice(nodes: Sequence[NodeAudit]) -> str:
 def _groups(nodes: Sequence[NodeAudit]) -> list[tuple[NodeAudit, list[str]]]:
     equal: dict[bytes, tuple[NodeAudit, list[str]]] = {}
     for node in nodes:
-        # The digest: what it is of would fill the memory.
-        same = sha256(msgspec.json.encode((node.cases, node.confidence))).digest()
-        equal.setdefault(same, (node, []))[1].append(node.name)
+        equal.setdefault(_face(node), (node, []))[1].append(node.name)
     return list(equal.values())
+
+
+def _face(node: NodeAudit) -> bytes:
+    """What equal nodes have in common, whatever pods they have; its digest, as what it is of would fill the memory."""
+    cases = [(case.when, replace(case.before, qos={}), replace(case.after, qos={})) for case in node.cases]
+    return sha256(msgspec.json.encode((cases, node.confidence))).digest()
 
 
 def _drawn(extra: Sequence[Column], rows: Sequence[Sequence[str]], screen: Screen, *, fit: bool) -> list[str]:

@@ -98,9 +98,10 @@ def _who_set(comparison: Comparison) -> Iterator[Finding]:
     ]
     every = "all of them as systemd's and all as a kubelet's" if len(asked) > 1 else "each possibility"
     seen = f"{name}: not known is who set {'; '.join(parts)}; predicted for {every}."
+    names = " ".join(asked)
     remedy = (
-        f"See `systemctl show -p CPUShares -p CPUWeight {' '.join(asked)}` on the node: what is set there is systemd's. Say it "
-        f"with --states FILE: - {{match: {{name: {name}}}, set_by: systemd}}, or kubelet; --kubelet reads what kubelets enforce."
+        f"See `systemctl show -p CPUShares -p CPUWeight {names}` on the node: what is set there is systemd's. Say it with "
+        f"--states FILE: `- {{match: {{name: {name}}}, set_by: systemd}}`, or kubelet; --kubelet reads what kubelets enforce."
     )
     yield WHO_SET.finding("medium", Subject("node", name), "", seen, remedy)
 
@@ -118,7 +119,9 @@ def _settle(comparison: Comparison, handlers: list[str]) -> str:
         seen = ", ".join(f"{handler}: {named_by(handler) or 'runc'} X.Y.Z" for handler in handlers)
         parts.append(f"runtimes: {{{seen}}}")
     rule = f"- {{match: {{name: {comparison.node.name}}}, {', '.join(parts)}}}"
-    return f"Look on the node with {' and '.join(commands)}, and say it with --states FILE, with what you saw: {rule}"
+    return (
+        f"Look on the node with {' and '.join(commands)}, and say it with --states FILE, with what you saw: `{rule}`."
+    )
 
 
 def both_formulas(context: Context, comparison: Comparison) -> Iterator[Finding]:
