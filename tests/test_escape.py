@@ -1,11 +1,12 @@
 """Whatever a cluster calls things, every way of writing keeps it text."""
 
+import json
 import sys
 import unicodedata
 
 import pytest
 
-from kubectl_cgaudit.report.escape import markdown, prose, shorten, visible
+from kubectl_cgaudit.report.escape import inert, markdown, prose, shorten, visible
 
 
 @pytest.mark.parametrize(
@@ -126,3 +127,13 @@ def test_no_text_begins_a_list_a_heading_or_a_rule(text: str) -> None:
 @pytest.mark.parametrize(("most", "shown"), [(3, "abc"), (2, "a…"), (1, "…"), (4, "abc")])
 def test_a_cut_is_marked(most: int, shown: str) -> None:
     assert shorten("abc", most) == shown
+
+
+def test_data_on_a_terminal_is_the_same_data_and_acts_on_nothing() -> None:
+    hostile = {"a": "x\x7fy\x9b2J\u202e\u200b\U000e0041é東😀", "b": "\t\n"}
+    text = json.dumps(hostile, ensure_ascii=False, indent=1)
+    shown = inert(text)
+    assert shown == ('{\n "a": "x\\u007fy\\u009b2J\\u202e\\u200b\\udb40\\udc41é東😀",\n "b": "\\t\\n"\n}')
+    assert json.loads(shown) == hostile
+    plain = json.dumps(hostile)
+    assert inert(plain) is plain

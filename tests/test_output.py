@@ -253,3 +253,12 @@ def test_of_several_files_the_one_that_fails_is_named(
     assert said == f"error: {failing} cannot be written: No space left on device; choose another path\n"
     # Neither it nor a part of it is there.
     assert [path for path in tmp_path.iterdir() if path != written] == []
+
+
+def test_data_acts_on_no_terminal_and_is_left_alone_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    for terminal, written in ((True, b'{"a": "\\u009b2J"}'), (False, '{"a": "\x9b2J"}'.encode())):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda terminal=terminal: terminal, raising=False)
+        output.deliver([(output.Output("json", None), '{"a": "\x9b2J"}')])
+        assert capsysbinary.readouterr().out == written

@@ -391,4 +391,4 @@ def test_equal_nodes_share_a_row_whatever_pods_they_have() -> None:
     pods = [pod(f"p{n}", container("c", f"{n + 1}00m"), on=f"n{n}") for n in range(3)]
     found = audited(cluster(*(node(f"n{n}") for n in range(3)), node("big", cpu="8"), *pods), V2_LINEAR, "v2")
     rows = [line.split() for line in table.render(found).splitlines() if line.startswith(("n0", "n1", "n2", "big"))]
-    assert [row[:3] for row in rows] == [["big", "v2", "->"], ["n0,", "n1,", "n2"]]
+    assert [row[:3] for row in rows] == [["big", "v2", "->"], ["n0", "and", "2"]]

@@ -12,7 +12,7 @@ from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.files import saving, unwritable
 from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
-from kubectl_cgaudit.report.escape import visible
+from kubectl_cgaudit.report.escape import inert, visible
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -205,6 +205,7 @@ def show(text: str) -> None:
 
 
 def _as_utf8(text: str) -> None:
+    text = inert(text) if sys.stdout is not None and sys.stdout.isatty() else text
     hand_over(text.encode("utf-8", errors="backslashreplace"))
 
 

@@ -27,6 +27,23 @@ def visible(text: str) -> str:
     )
 
 
+def inert(data: str) -> str:
+    """JSON or YAML, the same data, in which nothing acts on a terminal. Lines stay lines."""
+    if data.isascii() and "\x7f" not in data:
+        return data
+    return "".join(
+        _as_json(character)
+        if character not in "\t\n\r" and unicodedata.category(character) in _INVISIBLE
+        else character
+        for character in data
+    )
+
+
+def _as_json(character: str) -> str:
+    units = character.encode("utf-16-be", errors="surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
 def _escaped(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
