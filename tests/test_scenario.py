@@ -121,14 +121,14 @@ def test_a_handler_named_after_a_runtime_with_one_formula_is_not_upgraded(handle
         (
             "cgroup: v1, system_slice: 2048, root: {docker: 1024}",
             "v2",
-            {"system.slice set in systemd": (200, 100), "system.slice set by a kubelet": (79, 100)},
+            {"systemd set system.slice": (200, 100), "a kubelet set system.slice": (79, 100)},
         ),
         (
             "cgroup: v1, system_slice: 512, root: {docker: 3000}",
             "v2",
             {
-                "system.slice and docker set in systemd": (50, 292),
-                "system.slice and docker set by a kubelet": (20, 115),
+                "systemd set system.slice and docker": (50, 292),
+                "a kubelet set system.slice and docker": (20, 115),
             },
         ),
         # Both formulas make the same of it.
@@ -136,7 +136,7 @@ def test_a_handler_named_after_a_runtime_with_one_formula_is_not_upgraded(handle
         (
             "cgroup: v2, system_slice: 200, root: {docker: 100}",
             "- cgroup: v1",
-            {"system.slice set in systemd": (2048, 1024), "system.slice set by a kubelet": (5219, 1024)},
+            {"systemd set system.slice": (2048, 1024), "a kubelet set system.slice": (5219, 1024)},
         ),
         # Nothing is converted where the version stays, or the value after it is said.
         ("cgroup: v2, system_slice: 200, root: {docker: 100}", "v2", {"": (200, 100)}),
@@ -197,7 +197,10 @@ def test_who_set_a_value_at_the_root_is_asked() -> None:
         "--states FILE: `- {match: {name: n1}, set_by: systemd}`, or kubelet; --kubelet reads what kubelets enforce."
     )
     assert found.workloads[0].effects == ("unknown", "nominal")
-    assert found.verdict.sentence.startswith("For 1 workload it cannot be said")
+    assert found.verdict.sentence == (
+        "For 1 workload it cannot be said what it gains or loses, because who set values at the root of their nodes is not "
+        "known; at worst default/p loses 61% against system processes."
+    )
 
 
 @pytest.mark.parametrize(("cpu", "weight"), [("990m", 39), ("1", 39), ("1010m", 40)])

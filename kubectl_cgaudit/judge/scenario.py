@@ -133,8 +133,8 @@ def ways(
         if not names:
             yield words, setup
         else:
-            yield (*words, f"{names} set in systemd"), setup
-            yield (*words, f"{names} set by a kubelet"), other
+            yield (*words, f"systemd set {names}"), setup
+            yield (*words, f"a kubelet set {names}"), other
 
 
 def _unnamed(scenario: Scenario, now: Setup) -> Iterator[tuple[tuple[str, ...], str]]:

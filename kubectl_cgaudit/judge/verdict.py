@@ -45,7 +45,7 @@ def conclude(
         _stopping(critical, workloads),
         _losing(len(workloads), sure_losses),
         _moving(workloads),
-        _open(workloads, coverage),
+        _open(workloads, coverage, titles),
     ]
     said = [part for part in parts if part] or [_calm(workloads, effects, thresholds, titles)]
     caveats = _caveats(coverage, titles[CONTRADICTED.title], found=any(parts))
@@ -116,12 +116,14 @@ def _also_lose(count: int, of: int) -> str:
     return f"{count} of which also {'loses' if count == 1 else 'lose'}"
 
 
-def _open(workloads: Sequence[WorkloadAudit], coverage: Coverage) -> str:
+def _open(workloads: Sequence[WorkloadAudit], coverage: Coverage, titles: Mapping[str, int]) -> str:
     unread = [workload for workload in workloads if workload.unpredicted_pods]
     open_ = [workload for workload in workloads if "unknown" in workload.effects and workload.unpredicted_pods == 0]
     parts = []
     if open_:
-        parts.append(f"{_which(open_)}, because what their nodes run is not known{_at_worst(open_)}.")
+        only_who = titles[WHO_SET.title] and not titles[UNKNOWN_STATE.title]
+        what = "who set values at the root of their nodes" if only_who else "what their nodes run"
+        parts.append(f"{_which(open_)}, because {what} is not known{_at_worst(open_)}.")
     if unread:
         partly = [workload for workload in unread if workload.pod_count]
         why = "because nodes of theirs were not read" if partly else "because their nodes were not read"
@@ -212,19 +214,19 @@ def steps(findings: Sequence[Finding]) -> tuple[str, ...]:
     What is open comes first, as whoever knows the answer may not need the rest, and what only holds under a condition last.
     Where a rule's findings have other remedies too, that is said: most are of one node or workload.
     """
-    firsts: dict[tuple[bool, int, str], Finding] = {}
+    firsts: dict[tuple[bool, int, str, str], Finding] = {}
     remedies: dict[str, set[int]] = defaultdict(set)
     for finding in findings:
         place = 0 if finding.rule == UNKNOWN_STATE.id else 2 if finding.when else 1
-        firsts.setdefault((finding.severity == "low", place, finding.rule), finding)
-        remedies[finding.rule].add(hash(finding.remedy))
+        firsts.setdefault((finding.severity == "low", place, finding.rule, finding.title), finding)
+        remedies[finding.title].add(hash(finding.remedy))
     serious = {of: finding for of, finding in firsts.items() if not of[0]} or firsts
     steps: dict[str, str] = {}
     for _, finding in sorted(serious.items(), key=lambda entry: entry[0][1]):
         when = f"{finding.when}: " if finding.when else ""
         step = f"{finding.rule} ({finding.subject.title}): {when}{finding.remedy}"
-        others = len(remedies[finding.rule]) - 1
-        steps.setdefault(finding.rule, f"{step}{_more(others, finding) if others else ''}")
+        others = len(remedies[finding.title]) - 1
+        steps.setdefault(finding.title, f"{step}{_more(others, finding) if others else ''}")
     return tuple(steps.values())[:_MOST_STEPS]
 
 
