@@ -105,9 +105,10 @@ ENDLESS = [
 def test_kubelet_that_never_ends(tmp_path, bad):
     # The bad one never ends by itself: that there is an answer is what its deadline did, and the server outlives it.
     with raw_server(bad) as url:
-        answers = through_proxy(tmp_path, url, seconds=0.3)
+        # Long enough for the good ones on a busy machine.
+        answers = through_proxy(tmp_path, url, seconds=1.5)
     assert (answers["n1"], answers["n3"]) == (good("n1"), good("n3"))
-    assert answers["n2"] == no_answers("n2", f"{ALL} could not be read (no answer within 0.3 s)")
+    assert answers["n2"] == no_answers("n2", f"{ALL} could not be read (no answer within 1.5 s)")
 
 
 def test_one_endpoint_that_hangs_does_not_lose_the_others(tmp_path):
@@ -119,9 +120,9 @@ def test_one_endpoint_that_hangs_does_not_lose_the_others(tmp_path):
         return healthy(endpoint)
 
     with serve(cluster(n1=hangs)) as server:
-        answers = through_proxy(tmp_path, server.url, seconds=0.4)
+        answers = through_proxy(tmp_path, server.url, seconds=1.5)
         over.set()
-    assert answers["n1"] == good("n1", "/configz could not be read (no answer within 0.4 s)", config=None)
+    assert answers["n1"] == good("n1", "/configz could not be read (no answer within 1.5 s)", config=None)
 
 
 def test_who_has_answered_is_told_before_those_whose_time_is_over():
@@ -152,7 +153,7 @@ def test_dead_kubelets_do_not_hold_up_the_others(tmp_path):
     over = threading.Event()
     names = [*(f"dead-{number}" for number in range(10)), "n1", "n2"]
     with serve(bad) as server:
-        answers = through_proxy(tmp_path, server.url, names, seconds=0.2)
+        answers = through_proxy(tmp_path, server.url, names, seconds=1)
         over.set()
     assert [name for name in names if not answers[name].problems] == ["n1", "n2"]
 
