@@ -433,6 +433,10 @@ def test_containers_that_differ_and_have_the_default_alike_were_given_no_weight(
         piece.saw == "all its containers have weight 100, for 102 and 1024 shares: no formula makes that, nobody set it"
     )
     assert [each.rule for each in audited(measured_, to="runtime").findings] == ["CGA001"]
+    # One container alone may have been given it by hand.
+    alone = {path: share for path, share in shown.items() if "side" in path}
+    (open_,) = compared(with_answers(objects, {"n1": KubeletAnswers("n1", "v2", False, alone, None, ())}), to="runtime")
+    assert told(open_.state).get("secure") is None
     # Who says so is not contradicted.
     (said,) = compared(measured_, "- {runtimes: {secure: runsc}}", "runtime")
     assert said.state.contradictions == ()

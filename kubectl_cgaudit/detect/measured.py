@@ -227,7 +227,7 @@ def _of_handlers(containers: list[WeighedContainer]) -> Iterator[Evidence]:
         by_handler[each.handler].append(each)
     for handler, members in sorted(by_handler.items()):
         if all(each.weight == DEFAULT_WEIGHT for each in members):
-            yield _at_default(handler, members)
+            yield from _at_default(handler, members)
             continue
         formula = current_formula(members)
         if formula:
@@ -239,20 +239,21 @@ def _of_handlers(containers: list[WeighedContainer]) -> Iterator[Evidence]:
             yield Evidence(f"runtime:{handler}", formula, "certain", _CADVISOR, _first(saw))
 
 
-def _at_default(handler: str, members: Sequence[WeighedContainer]) -> Evidence:
+def _at_default(handler: str, members: Sequence[WeighedContainer]) -> Iterator[Evidence]:
     """What it says of a handler that all its containers have the weight that nobody need have set.
 
-    The quadratic formula makes it of 1 CPU, and of no other request.
+    The quadratic formula makes it of 1 CPU, and of no other request; one container may have been given it by hand.
     """
     about, asked = f"runtime:{handler}", sorted({each.shares for each in members})
     shares = f"{', '.join(map(str, asked[:-1]))} and {asked[-1]}" if len(asked) > 1 else f"{asked[0]}"
     saw = f"all its containers have weight {DEFAULT_WEIGHT}, for {shares} shares"
-    if any(each.formula != "quadratic" for each in members):
-        return Evidence(about, "none", "certain", _CADVISOR, f"{saw}: no formula makes that, nobody set it")
     name = named_by(handler)
-    if name and sets_none(handler):
-        return Evidence(about, name, "likely", _CADVISOR, f"{saw}, and the handler's name speaks of {name}")
-    return Evidence(about, "quadratic", "certain", _CADVISOR, saw)
+    if len(asked) > 1 and any(each.formula != "quadratic" for each in members):
+        yield Evidence(about, "none", "certain", _CADVISOR, f"{saw}: no formula makes that, nobody set it")
+    elif name and sets_none(handler):
+        yield Evidence(about, name, "likely", _CADVISOR, f"{saw}, and the handler's name speaks of {name}")
+    elif current_formula(members):
+        yield Evidence(about, "quadratic", "certain", _CADVISOR, saw)
 
 
 def _first(saw: list[str]) -> str:
