@@ -228,26 +228,22 @@ def test_where_no_other_credentials_can_be_had_is_said_once(tmp_path, monkeypatc
     assert len(logins) == 2
 
 
-def test_a_token_that_expires_again_and_again_costs_no_evidence(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("faults", "uses", "logged_in"),
+    [
+        pytest.param([Fault("expire", "metrics")], 0, 2, id="once, among the kubelets"),
+        pytest.param([], 20, 3, id="again and again"),
+    ],
+)
+def test_a_token_that_expires_costs_no_evidence(tmp_path, monkeypatch, faults, uses, logged_in):
     logins = counted_logins(monkeypatch)
-    with Simulator(CLUSTER, token="a", token_uses=20) as simulator:
+    with Simulator(CLUSTER, faults, token="a", token_uses=uses) as simulator:
         connection = Connection(kubeconfig=str(simulator.kubeconfig(tmp_path / "config", auth="file")))
         asked = live.Kubelets(direct=False, insecure=False, seconds=None)
         cluster = live.read(connection, None, lambda namespace, labels: True, "", silent, asked)
     assert cluster.reading.gaps == ()
     assert [answer.problems for answer in cluster.kubelets.values()] == [()] * 12
-    assert len(logins) == 3
-
-
-def test_a_token_that_expires_among_the_kubelets_is_renewed_once(tmp_path, monkeypatch):
-    logins = counted_logins(monkeypatch)
-    with Simulator(CLUSTER, [Fault("expire", "metrics")], token="a") as simulator:
-        connection = Connection(kubeconfig=str(simulator.kubeconfig(tmp_path / "config", auth="file")))
-        asked = live.Kubelets(direct=False, insecure=False, seconds=None)
-        cluster = live.read(connection, None, lambda namespace, labels: True, "", silent, asked)
-    assert cluster.reading.gaps == ()
-    assert [answer.problems for answer in cluster.kubelets.values()] == [()] * 12
-    assert len(logins) == 2
+    assert len(logins) == logged_in
 
 
 def test_busy_server_is_asked_again(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.cgroups import paths
 from kubectl_cgaudit.cgroups.pods import container_limit, pod_level_resources, pod_limit, pod_request
 from kubectl_cgaudit.cgroups.version import KubeletVersion
-from tests.support import cluster, container, node, pod
+from tests.support import V1, V2_LINEAR, cluster, compared, container, node, pod
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,41 @@ def test_the_request_of_a_pod_is_of_the_moment_that_asks_for_most() -> None:
     assert request("100m", side, big) == 1200
     assert request("100m", big, side) == 900
     assert request("700m", side, small) == 1000
+
+
+@pytest.mark.parametrize(
+    ("status", "weight", "quota"),
+    [
+        ({"allocatedResources": {"cpu": "1"}}, 39, 400_000),
+        ({"allocatedResources": {"cpu": "1"}, "resources": {"limits": {"cpu": "2"}}}, 39, 200_000),
+        ({"allocatedResources": {"cpu": "1"}, "conditions": []}, 79, 400_000),
+        ({}, 79, 400_000),
+    ],
+)
+def test_a_pod_level_resize_that_is_pending_counts_as_allocated(
+    status: dict[str, object], weight: int, quota: int
+) -> None:
+    raw = pod("p", container("c"), resources={"requests": {"cpu": "2"}, "limits": {"cpu": "4"}})
+    raw["status"] |= {"conditions": [{"type": "PodResizePending", "status": "True"}], **status}
+    (comparison,) = compared(cluster(node(kubelet="v1.36.2"), raw), V2_LINEAR)
+    tree = comparison.pod(0)[0].before
+    assert (tree.cgroup.weight, tree.cgroup.quota_us) == (weight, quota)
+
+
+def test_what_is_allocated_to_a_pod_has_its_overhead_in_it() -> None:
+    """As `PodRequests` of the kubelet counts; so have the limits that it reads back from the pod's cgroup."""
+    raw = pod(
+        "p", container("c"), resources={"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}, overhead={"cpu": "250m"}
+    )
+    raw["status"] |= {
+        "conditions": [{"type": "PodResizePending", "status": "True"}],
+        "allocatedResources": {"cpu": "750m"},
+        "resources": {"limits": {"cpu": "1250m"}},
+    }
+    (comparison,) = compared(cluster(node(kubelet="v1.36.2"), raw), V1, "kubelet=1.36.3")
+    tree = comparison.pod(0)[0].before
+    assert (tree.cgroup.shares, tree.cgroup.quota_us) == (768, 125_000)
+    raw["status"]["conditions"] = []
+    (settled_,) = compared(cluster(node(kubelet="v1.36.2"), raw), V1, "kubelet=1.36.3")
+    tree = settled_.pod(0)[0].before
+    assert (tree.cgroup.shares, tree.cgroup.quota_us) == (1280, 225_000)

@@ -29,6 +29,7 @@ from kubectl_cgaudit.errors import UsageError
 
 _KEYS = ("match", "cgroup", "driver", "kubelet", "system_slice", "runtimes", "root", "set_by")
 _MATCH_KEYS = ("name", "labels")
+_OF_A_POLICY = {"thresholds", "severities", "exceptions"}
 
 
 class Rule(Struct, frozen=True):
@@ -58,21 +59,21 @@ def load(path: str) -> tuple[Rule, ...]:
     return parse(settings.read(path, "states file"), Path(path).name)
 
 
-_OF_A_POLICY = {"thresholds", "severities", "exceptions"}
-
-
 def parse(text: str, source: str) -> tuple[Rule, ...]:
     """Read the text of a states file; `source` names it in messages."""
     rules = settings.loaded(text, source)
     if not isinstance(rules, list) or not rules:
-        what = "is a mapping" if isinstance(rules, dict) else "is no list" if rules else "is empty"
-        policy = (
-            "; if it is a policy, give it with --policy"
-            if isinstance(rules, dict) and rules.keys() & _OF_A_POLICY
-            else ""
-        )
-        raise UsageError(f"{source} {what}; write a list of rules: - {{match: {{name: worker-*}}, cgroup: v2}}{policy}")
+        raise UsageError(f"{source} {_instead(rules)}")
     return tuple(_rule(rule, f"{source} rule {number}") for number, rule in enumerate(rules, start=1))
+
+
+def _instead(said: object) -> str:
+    """What stands where a list of rules should, and what to do."""
+    write = "write a list of rules: - {match: {name: worker-*}, cgroup: v2}"
+    if isinstance(said, dict):
+        policy = "; if it is a policy, give it with --policy" if said.keys() & _OF_A_POLICY else ""
+        return f"is a mapping; {write}{policy}"
+    return f"is no list; {write}" if said else f"is empty; {write}"
 
 
 def _rule(rule: object, where: str) -> Rule:

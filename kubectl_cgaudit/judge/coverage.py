@@ -73,7 +73,7 @@ def _unusable(cluster: Cluster) -> list[GapRecord]:
     names = _of_kind(cluster, "unusable")
     if not names:
         return []
-    what = f"node {named(names, _NAMED)}" if len(names) == 1 else f"{len(names)} nodes ({named(names, _NAMED)})"
+    what = _these("node", names)
     return [GapRecord(what, "no CPU in status.allocatable or status.capacity", "Wait until the kubelet has reported")]
 
 
@@ -84,7 +84,7 @@ def _without_kubepods(cluster: Cluster) -> list[GapRecord]:
     found = [name for name in linux if name in answers and answers[name].without_kubepods]
     if not found:
         return []
-    what = f"node {found[0]}" if len(found) == 1 else f"{len(found)} nodes ({named(found, _NAMED)})"
+    what = _these("node", found)
     why = (
         "cgroupsPerQOS is false there, so there is no kubepods tree: the shares shown of its pods are not what they get"
     )
@@ -97,9 +97,7 @@ def _unread_classes(active: Sequence[Pod], cluster: Cluster) -> list[GapRecord]:
     unread = tuple(sorted(classes - set(cluster.runtime_classes or ())))
     if not unread:
         return []
-    what = (
-        f"RuntimeClass {unread[0]}" if len(unread) == 1 else f"{len(unread)} RuntimeClasses ({named(unread, _NAMED)})"
-    )
+    what = _these("RuntimeClass", unread)
     it, it_is, it_was = ("it", "it is", "it was") if len(unread) == 1 else ("them", "they are", "they were")
     if cluster.runtime_classes is None:
         seen = f"{it_was} not read"
@@ -120,8 +118,12 @@ def _missing(cluster: Cluster) -> list[GapRecord]:
     if not homeless:
         return []
     names = tuple(sorted(homeless))
-    what = f"node {names[0]}" if len(names) == 1 else f"{len(names)} nodes ({named(names, _NAMED)})"
+    what = _these("node", names)
     count = sum(homeless.values())
     pods = "1 pod runs" if count == 1 else f"{count} pods run"
     why = f"{pods} there, but the Node is not among what was read"
     return [GapRecord(what, why, "Read all nodes together with the pods")]
+
+
+def _these(kind: str, names: Sequence[str]) -> str:
+    return f"{kind} {names[0]}" if len(names) == 1 else f"{counted(len(names), kind)} ({named(names, _NAMED)})"

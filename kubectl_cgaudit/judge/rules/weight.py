@@ -1,6 +1,7 @@
 """CGA203, CGA205, CGA206, CGA207: what the numbers themselves come to."""
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from kubectl_cgaudit.cgroups.pods import pod_request
 from kubectl_cgaudit.cgroups.weights import MIN_SHARES, Formula, quadratic, shares_with_weight
@@ -19,8 +20,18 @@ from kubectl_cgaudit.text import number, percent
 
 _ALWAYS_LOW = graded()
 
-Judge = Callable[[Context, Pod, Container | None, Cgroup, Cgroup, ContainerFormula], Look]
-"""Gets the cgroup of a pod or of its container before and after, and the formula of who writes it then."""
+
+class _Seen(NamedTuple):
+    """The cgroup of a pod, or of one of its containers, before and after, and the formula of who writes it then."""
+
+    pod: Pod
+    container: Container | None
+    before: Cgroup
+    after: Cgroup
+    formula: ContainerFormula
+
+
+Judge = Callable[[Context, _Seen], Look]
 May = Callable[[Context, Fixed, Fixed], bool]
 
 
@@ -30,15 +41,13 @@ def _each_cgroup(rule: Rule, judge: Judge, may: May, *, pods: bool) -> PodRule:
     def hits(context: Context, _comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
         pod, used = placed
         if pods:
-            formulas = [each.case.then.kubelet_formula for each in cases]
-            pairs = [(case.before.cgroup, case.after.cgroup) for case in cases]
-            looks = [judge(context, pod, None, *pair, by) for pair, by in zip(pairs, formulas, strict=True)]
-            yield from pod_hits(pod, None, zip(cases, looks, strict=True))
-        runtimes = [each.case.then.runtime(used).formula for each in cases]
+            seen = [_Seen(pod, None, c.before.cgroup, c.after.cgroup, c.case.then.kubelet_formula) for c in cases]
+            yield from pod_hits(pod, None, zip(cases, [judge(context, each) for each in seen], strict=True))
+        formulas = [each.case.then.runtime(used).formula for each in cases]
         for index, (container, _) in enumerate(cases[0].before.containers):
             pairs = [(case.before.containers[index][1], case.after.containers[index][1]) for case in cases]
-            looks = [judge(context, pod, container, *pair, by) for pair, by in zip(pairs, runtimes, strict=True)]
-            yield from pod_hits(pod, container, zip(cases, looks, strict=True))
+            seen = [_Seen(pod, container, *pair, by) for pair, by in zip(pairs, formulas, strict=True)]
+            yield from pod_hits(pod, container, zip(cases, [judge(context, each) for each in seen], strict=True))
 
     def any_may(context: Context, _pod: Pod, pairs: Pairs) -> bool:
         return any(may(context, before, after) for before, after in pairs)
@@ -46,14 +55,8 @@ def _each_cgroup(rule: Rule, judge: Judge, may: May, *, pods: bool) -> PodRule:
     return PodRule(rule, hits, _ALWAYS_LOW, any_may)
 
 
-def _crossing(
-    _context: Context,
-    pod: Pod,
-    container: Container | None,
-    before: Cgroup,
-    after: Cgroup,
-    _formula: ContainerFormula,
-) -> Look:
+def _crossing(_context: Context, subject: _Seen) -> Look:
+    pod, container, before, after, _ = subject
     was, will = before.nominal_ratio, after.nominal_ratio
     if was is None or will is None or container is None or (was >= 1) == (will >= 1):
         return None
@@ -90,14 +93,8 @@ def _file(cgroup: Cgroup) -> str:
     return f"cpu.shares {cgroup.shares}" if cgroup.version == "v1" else f"cpu.weight {cgroup.weight}"
 
 
-def _collision(
-    _context: Context,
-    pod: Pod,
-    container: Container | None,
-    before: Cgroup,
-    after: Cgroup,
-    formula: ContainerFormula,
-) -> Look:
+def _collision(_context: Context, subject: _Seen) -> Look:
+    pod, container, before, after, formula = subject
     # A lone container has no siblings: its weight decides nothing, the pod's does.
     siblings = [each for each in pod.present if each.role in COMPETING]
     alone = container is not None and (len(siblings) < 2 or container not in siblings)
@@ -132,14 +129,8 @@ def _least_above_one(formula: Formula) -> int:
     return -(-shares_with_weight(2, formula)[0] * 1000 // 1024)
 
 
-def _indivisible(
-    context: Context,
-    pod: Pod,
-    container: Container | None,
-    before: Cgroup,
-    after: Cgroup,
-    _formula: ContainerFormula,
-) -> Look:
+def _indivisible(context: Context, subject: _Seen) -> Look:
+    pod, container, before, after, _ = subject
     least = context.thresholds.divisible
     weight = after.weight
     if container is None or not container.request_milli or weight is None or weight >= least:

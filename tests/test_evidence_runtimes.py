@@ -1,0 +1,219 @@
+"""What settles which runtime a handler runs, and what its running containers carry."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from kubectl_cgaudit.cgroups import paths
+from kubectl_cgaudit.cgroups.weights import linear_inverse
+from kubectl_cgaudit.collect.assemble import with_answers
+from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
+from kubectl_cgaudit.detect.handlers import handler
+from tests.evidence_support import settled, told
+from tests.support import (
+    audited,
+    cluster,
+    compared,
+    container,
+    half_restarted,
+    node,
+    of_rule,
+    pod,
+    recorded,
+    with_kubelets,
+)
+
+
+def test_containers_that_were_not_restarted_are_found_named_and_predicted_as_they_are() -> None:
+    objects = half_restarted()
+    (comparison,) = compared(objects, "", "runtime")
+    assert told(comparison.state)["default"] == ("quadratic", "certain")
+    assert [(each.pod, each.container, each.weight) for each in comparison.state.leftovers] == [
+        ("p3", "app", 20),
+        ("p3", "side", 2),
+        ("p4", "app", 20),
+        ("p4", "side", 2),
+    ]
+    weights = {tree.pod.name: [c.weight for _, c in tree.containers] for tree in comparison.cases[0].before.pods}
+    assert weights == {"p1": [59, 11], "p2": [59, 11], "p3": [20, 2], "p4": [20, 2]}
+    after = {tree.pod.name: [c.weight for _, c in tree.containers] for tree in comparison.cases[0].after.pods}
+    assert set(map(tuple, after.values())) == {(59, 11)}
+    (finding,) = of_rule(audited(objects, "", "runtime"), "CGA103").values()
+    assert finding.severity == "medium"
+    assert finding.seen == (
+        "n1: 4 running containers carry another formula than their handler writes now (default writes quadratic): "
+        "default/p3 app (weight 20, linear), default/p3 side (weight 2, linear), default/p4 app (weight 20, linear), "
+        "default/p4 side (weight 2, linear)."
+    )
+
+
+def worker_b(objects: Cluster, **changes: object) -> Cluster:
+    """The recorded cluster with another worker-b."""
+    nodes = tuple(msgspec.structs.replace(n, **changes) if n.name == "worker-b" else n for n in objects.nodes)
+    return msgspec.structs.replace(objects, nodes=nodes)
+
+
+def test_an_upgraded_runtime_whose_containers_were_not_restarted_stays_open() -> None:
+    """A verified rule says quadratic, every running container is linear: both may be true, until they are restarted."""
+    k3s = worker_b(
+        recorded(), kubelet_version="v1.33.6+k3s1", runtime_version="containerd://2.1.5-k3s1.33", handlers=()
+    )
+    alone = settled(k3s)["worker-b"]
+    assert told(alone)["default"] == ("quadratic", "likely")
+    state = settled(with_kubelets(k3s))["worker-b"]
+    assert "default" not in told(state)
+    assert state.basis_of("runtime:default").source == "the evidence contradicts itself"
+    assert len([each for each in state.leftovers if each.handler == "default"]) == 12
+    (comparison,) = [each for each in compared(with_kubelets(k3s), "", "v2") if each.node.name == "worker-b"]
+    redis = [
+        [[c.weight for _, c in t.containers] for t in tree.pods if t.pod.name == "redis-0"]
+        for case in comparison.cases
+        for tree in (case.before, case.after)
+    ]
+    assert redis == [[[20, 1]], [[20, 1]], [[20, 1]], [[59, 6]]]
+    effects = {each.title: each.effects for each in audited(with_kubelets(k3s), "", "v2").workloads}
+    assert "unknown" in effects["shop/payments"]
+
+
+def test_a_states_file_holds_for_containers_created_from_now_on() -> None:
+    rules = "- {match: {name: worker-b}, runtimes: {default: runc 1.3.6}}"
+    (comparison,) = [each for each in compared(with_kubelets(recorded()), rules, "v2") if each.node.name == "worker-b"]
+    assert str(comparison.state.runtime("default")) == "runc 1.3.6 (quadratic)"
+    weights = {
+        moment: [c.weight for _, c in next(t for t in tree.pods if t.pod.name == "redis-0").containers]
+        for moment, tree in (("now", comparison.cases[0].before), ("after", comparison.cases[0].after))
+    }
+    assert weights == {"now": [20, 1], "after": [59, 6]}
+    assert len(comparison.state.contradictions) == 2
+
+
+@pytest.mark.parametrize(
+    ("handler", "said"), [("kata-qemu", "none"), ("gvisor", "none"), ("runsc", "none"), ("sysbox-runc", "linear")]
+)
+def test_a_handler_that_is_no_runc_is_not_upgraded_to_quadratic(handler: str, said: str) -> None:
+    raw = node()
+    raw["status"]["runtimeHandlers"] = [{"name": handler, "features": {"userNamespaces": False}}]
+    objects = cluster(raw, pod("p", container("a", "300m"), container("b", "50m"), runtimeClassName=handler))
+    (comparison,) = compared(objects, "- {cgroup: v2}", "runtime")
+    assert told(comparison.state)[handler] == (said, "likely")
+    assert of_rule(audited(objects, "- {cgroup: v2}", "runtime"), "CGA204") == {}
+
+
+def test_what_is_only_known_not_to_be_quadratic_is_linear_once_somebody_says_so() -> None:
+    raw = node()
+    raw["status"]["runtimeHandlers"] = [{"name": "", "features": {"userNamespaces": False}}]
+    objects = cluster(raw, pod("p", container("c", "1")))
+    values = {
+        rules: audited(objects, rules).nodes[0].known["runtime:default"]
+        for rules in ("- {cgroup: v2}", "- {cgroup: v2, runtimes: {default: linear}}")
+    }
+    assert [(each.value, each.confidence) for each in values.values()] == [
+        ("not quadratic", "likely"),
+        ("linear", "assumed"),
+    ]
+
+
+def test_a_runtime_class_with_an_empty_handler_stands_for_the_default() -> None:
+    def of(name: str) -> dict[str, Any]:
+        return {"kind": "RuntimeClass", "metadata": {"name": name}, "handler": "" if name == "empty" else "crun"}
+
+    found = cluster(node(), of("empty"), of("full"))
+    assert [handler(name, found) for name in (None, "empty", "full", "unread")] == [
+        "default",
+        "default",
+        "crun",
+        "unread",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("handler", "weight", "known", "why"),
+    [
+        # Of gVisor and Kata the default is what nobody set.
+        ("runsc", 100, "none", "likely"),
+        ("kata", 100, "none", "likely"),
+        ("fast", 100, "quadratic", "certain"),
+        # What is seen outranks a handler's name.
+        ("runsc", 39, "linear", "certain"),
+        ("sysbox", 100, "quadratic", "certain"),
+    ],
+)
+def test_what_the_containers_of_a_sandbox_prove(handler: str, weight: int, known: str, why: str) -> None:
+    raw = pod("p", container("app", "1"), container("side", "100m"), runtimeClassName=handler)
+    raw["status"]["containerStatuses"] = [
+        {"name": "app", "containerID": "containerd://app", "state": {"running": {"startedAt": "2026-11-20T00:00:00Z"}}}
+    ]
+    objects = cluster(node(), raw)
+    parent = paths.pod(objects.pods[0], "systemd")
+    path = paths.container("containerd://app", parent, "systemd")
+    assert path is not None
+    answers = KubeletAnswers("n1", "v2", False, {path: linear_inverse(weight)}, None, ())
+    measured_ = with_answers(objects, {"n1": answers})
+    (comparison,) = compared(measured_, to="runtime")
+    state = comparison.state
+    assert state.contradictions == ()
+    assert state.leftovers == ()
+    assert state.basis_of(f"runtime:{handler}").confidence == why
+    assert {case.now.runtime(handler).formula for case in comparison.cases} == {known}
+    # A new runc changes nothing in a sandbox, nor where it is there already.
+    assert list(of_rule(audited(measured_, to="runtime"), "CGA204")) == ["default/p"] * (known == "linear")
+
+
+def test_containers_that_differ_and_have_the_default_alike_were_given_no_weight() -> None:
+    """gVisor under a name that says nothing of it: 100 is the quadratic weight of 1 CPU, and of nothing else."""
+    raw = pod("p", container("app", "1"), container("side", "100m"), runtimeClassName="secure")
+    raw["status"]["containerStatuses"] = [
+        {
+            "name": name,
+            "containerID": f"containerd://{name}",
+            "state": {"running": {"startedAt": "2026-11-20T00:00:00Z"}},
+        }
+        for name in ("app", "side")
+    ]
+    objects = cluster(node(), raw)
+    parent = paths.pod(objects.pods[0], "systemd")
+    shown = {
+        str(paths.container(f"containerd://{name}", parent, "systemd")): linear_inverse(100) for name in ("app", "side")
+    }
+    measured_ = with_answers(objects, {"n1": KubeletAnswers("n1", "v2", False, shown, None, ())})
+    (comparison,) = compared(measured_, to="runtime")
+    assert told(comparison.state)["secure"] == ("none", "certain")
+    assert (comparison.state.contradictions, comparison.state.leftovers) == ((), ())
+    (piece,) = [each for each in comparison.state.evidence if each.about == "runtime:secure"]
+    assert (
+        piece.saw == "all its containers have weight 100, for 102 and 1024 shares: no formula makes that, nobody set it"
+    )
+    assert [each.rule for each in audited(measured_, to="runtime").findings] == ["CGA001"]
+    # One container alone may have been given it by hand.
+    alone = {path: share for path, share in shown.items() if "side" in path}
+    (open_,) = compared(with_answers(objects, {"n1": KubeletAnswers("n1", "v2", False, alone, None, ())}), to="runtime")
+    assert told(open_.state).get("secure") is None
+    # Who says so is not contradicted.
+    (said,) = compared(measured_, "- {runtimes: {secure: runsc}}", "runtime")
+    assert said.state.contradictions == ()
+
+
+def test_false_features_of_a_handler_that_may_be_any_shim_are_a_hint() -> None:
+    raw = node()
+    raw["status"]["runtimeHandlers"] = [
+        {"name": name, "features": {"userNamespaces": False}} for name in ("", "spin", "crun-old", "kata")
+    ]
+    found = settled(cluster(raw, pod("p", container("c", "1"), runtimeClassName="spin")))["n1"]
+    assert {name: told(found).get(name) for name in ("default", "spin", "crun-old", "kata")} == {
+        "default": ("linear", "likely"),
+        "spin": None,
+        "crun-old": ("linear", "likely"),
+        "kata": ("none", "likely"),
+    }
+    assert found.hints(["spin"]) == ("userNamespaces is false: probably not quadratic",)
+
+
+def test_youki_has_no_id_mapped_mounts_whatever_its_formula() -> None:
+    raw = node()
+    raw["status"]["runtimeHandlers"] = [{"name": "youki", "features": {"userNamespaces": False}}]
+    objects = cluster(raw, pod("p", container("a", "1"), container("b", "20m"), runtimeClassName="youki"))
+    (open_,) = compared(objects, "- {cgroup: v2}", "runtime")
+    assert [case.now.runtime("youki").formula for case in open_.cases] == ["linear", "quadratic"]
+    (told_,) = compared(objects, "- {cgroup: v2, runtimes: {youki: youki 0.5.7}}", "runtime")
+    assert told_.state.contradictions == ()
