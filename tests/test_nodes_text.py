@@ -107,7 +107,7 @@ def test_what_the_states_file_said_stands_with_the_evidence() -> None:
     assert "states.yaml" not in of_nodes(of_node("a", measured, evidence=(piece,)), evidence=True)
 
 
-EVENTS, LOOK, MEASURE = "Cgroup version of ", "Look on one node of ", "Measure it: "
+EVENTS, LOOK, MEASURE = "Cgroup version of ", "Look on a: ", "Measure it: "
 
 
 @pytest.mark.parametrize(
@@ -136,3 +136,31 @@ def test_what_would_settle_what_is_open(
     # One node that was not measured is enough to say how it can be.
     both = nodes.settle([one, of_node("b", OPEN)], events_read=True)
     assert both[-1].startswith(MEASURE)
+
+
+def where(*open_: NodeAudit) -> str:
+    return nodes.settle(open_, events_read=True)[0].partition(": stat")[0]
+
+
+def test_where_to_look_names_a_node_of_each_group() -> None:
+    """Nodes of which the same is known may run different things where their systems differ."""
+    old, new = (replace(of_node(name, OPEN), os_image=name) for name in ("20.04", "24.04"))
+    assert where(old, replace(old, name="b")) == "Look on one of 2 nodes alike (20.04, b)"
+    assert where(old, new, replace(new, name="c")) == "Look on one node of each group (20.04; 24.04 and 1 alike)"
+    hinted = replace(old, name="d", hints=("its kernel is old: probably v1",))
+    assert where(old, hinted) == "Look on one node of each group (20.04; d)"
+    other = replace(old, name="e", container_runtime="cri-o://1.2.3")
+    assert where(old, other) == "Look on one node of each group (20.04; e)"
+    many = [replace(old, name=f"n{place:02}", os_image=str(place)) for place in range(12)]
+    assert where(*many[:10]).endswith("; n08; n09)")
+    assert where(*many[:11]).endswith("; n09; 1 more group is in the table)")
+    assert where(*many).endswith("; n09; 2 more groups are in the table)")
+    assert len([line for line in of_nodes(old, new).splitlines() if "unknown" in line]) == 2
+    # What is settled does not depend on the system.
+    assert of_nodes(of_node("a"), replace(of_node("b"), os_image="other")).splitlines()[1].startswith("a, b ")
+
+
+def test_nodes_that_are_not_in_the_table_are_named() -> None:
+    found = nodes.as_text([of_node("a")], evidence=False, events_read=True, others=["w (windows)", "f (virtual)"])
+    assert "\nNot in the table: w (windows), f (virtual).\n" in found
+    assert "Not in the table" not in of_nodes(of_node("a"))

@@ -123,3 +123,31 @@ def test_what_is_allocated_to_a_pod_has_its_overhead_in_it() -> None:
     (settled_,) = compared(cluster(node(kubelet="v1.36.2"), raw), V1, "kubelet=1.36.3")
     tree = settled_.pod(0)[0].before
     assert (tree.cgroup.shares, tree.cgroup.quota_us) == (1280, 225_000)
+
+
+@pytest.mark.parametrize(
+    ("status", "limit"),
+    [
+        ({"resize": "InProgress"}, 150),
+        ({"conditions": [{"type": "PodResizeInProgress", "status": "True"}]}, 150),
+        ({"conditions": [{"type": "PodResizePending", "status": "False"}]}, 150),
+        ({"resize": "Proposed"}, 77),
+        ({"resize": "Deferred"}, 77),
+        ({"resize": "Infeasible"}, 77),
+        ({"conditions": [{"type": "PodResizePending", "status": "True"}]}, 77),
+        ({"conditions": [{"type": f"PodResize{each}", "status": "True"} for each in ("InProgress", "Pending")]}, 77),
+    ],
+)
+def test_a_limit_that_the_kubelet_has_granted_counts_before_it_is_in_force(
+    status: dict[str, object], limit: int
+) -> None:
+    """What a kubelet has allocated is what it gives a container that is created anew."""
+    resources = {"requests": {"cpu": "150m"}, "limits": {"cpu": "150m"}}
+    raw = pod("p", container("c", "150m", "150m"), resources=resources)
+    in_force = {"limits": {"cpu": "77m"}}
+    allocated = {"allocatedResources": {"cpu": "150m"}, "resources": in_force}
+    raw["status"] |= {"containerStatuses": [{"name": "c", **allocated}], **allocated, **status}
+    (found,) = cluster(node(), raw).pods
+    (held,) = found.containers
+    assert (held.request_milli, held.limit_milli) == (150, limit)
+    assert (found.request_milli, found.limit_milli) == (150, limit)

@@ -342,7 +342,7 @@ def test_the_worst_container_of_a_workload_is_told_whatever_its_place() -> None:
     ]
     finding = of_rule(audited(cluster(node(), *pods), V1, "v2"), "CGA203")["default/w"]
     assert finding.seen.startswith(
-        "Container b of default/w-1: cpu.shares 2048 now, cpu.weight 79 after: 2.00 -> 0.79 times"
+        "Container b of default/w-0: cpu.shares 2048 now, cpu.weight 79 after: 2.00 -> 0.79 times"
     )
     assert finding.seen.endswith(" 3 more of this workload are found by this rule.")
 

@@ -205,3 +205,45 @@ def test_202_a_low_weight_is_raised_where_it_was_set(set_by: str | None, remedy:
     rules = f"- {{cgroup: v2, system_slice: 20{said}, runtimes: {{default: runc 1.3.6}}}}"
     found = of_rule(audited(cluster(raw, pod("p", container("c", "1"))), rules, "v2"), "CGA202")
     assert found["n1"].remedy == remedy
+
+
+def replicas(*nodes: str) -> list[dict[str, Any]]:
+    return [
+        pod(f"w-{place}", container("c", "2"), on=name, owner=("StatefulSet", "w")) for place, name in enumerate(nodes)
+    ]
+
+
+def test_201_names_what_to_do_on_every_node_where_a_workload_loses() -> None:
+    """The worst of equal losses is where most of a node's CPU is lost, and what fits there may be wrong elsewhere."""
+    nodes = [node("a64", "64"), node("b4"), node("c4"), node("d16", "16"), node("e4")]
+    finding = the_finding("CGA201", V1, "v2", *nodes, *replicas("a64", "b4", "c4", "d16", "e4"))
+    assert finding.seen.startswith(
+        "Pod default/w-1 on b4: 4 times the CPU of system.slice now, 1.57 times after (-61%)"
+    )
+    assert finding.remedy.startswith(
+        "Once b4 is on cgroup v2, not before, keep the ratio of now: give system.slice weight 39"
+    )
+    assert finding.remedy.endswith(
+        ". Its other nodes: watch before changing anything (pods outweigh it by more than 10 : 1 now) on a64, d16; the same on "
+        "c4, e4."
+    )
+    assert "Its other nodes" not in the_finding("CGA201", V1, "v2", node("b4"), *replicas("b4", "b4")).remedy
+
+
+def test_201_a_node_with_another_weight_or_none_is_told_apart() -> None:
+    rules = "\n".join([V1, "- {match: {name: b4}, cgroup: v1, system_slice: 4096, set_by: systemd}"])
+    finding = the_finding("CGA201", rules, "v2", node("a4"), node("b4"), *replicas("a4", "b4"))
+    assert finding.seen.startswith("Pod default/w-1 on b4: 1 times")
+    assert "give system.slice weight 157 " in finding.remedy
+    assert finding.remedy.endswith(". Its other nodes: weight 39 for system.slice on a4.")
+    mixed = "\n".join(["- {cgroup: v2, runtimes: {default: linear}}", "- {match: {name: a4}, cgroup: v1}"])
+    sibling = [pod(f"big-{name}", container("c", "2500m"), on=name) for name in ("a4", "b4")]
+    both = audited(cluster(node("a4"), node("b4"), *replicas("a4", "b4"), *sibling), mixed, "v2")
+    assert "Its other nodes" not in of_rule(both, "CGA201")["default/w"].remedy
+
+
+def test_201_how_many_more_lose_for_sure_is_said_where_the_worst_only_may() -> None:
+    rules = "- {match: {name: s4}, cgroup: v1, system_slice: 45, set_by: kubelet, runtimes: {default: linear}}"
+    finding = the_finding("CGA201", rules, "v2", node("o4"), node("s4"), *replicas("o4", "s4"))
+    assert finding.when == "if cgroup v1"
+    assert " 1 more of this workload is found by this rule, 1 of them for sure." in finding.seen

@@ -118,11 +118,12 @@ def test_203_of_several_the_one_that_moves_most_and_what_it_asks_for() -> None:
     pods = (container("a", "1"), container("b", None, "1"), container("c", "4", "8"))
     finding = the_finding("CGA203", V1, "v2", node(cpu="16"), pod("p", *pods))
     assert finding.seen.startswith(
-        "Container b of default/p: cpu.shares 1024 now, cpu.weight 39 after: 1.00 -> 0.39 times"
+        "Container a of default/p: cpu.shares 1024 now, cpu.weight 39 after: 1.00 -> 0.39 times"
     )
-    assert "times the default for a limit of 1000m." in finding.seen
     asked = the_finding("CGA203", V1, "v2", node(), pod("p", container("a", "1"), container("b", "500m")))
     assert "times the default for a request of 1000m." in asked.seen
+    limited = the_finding("CGA203", V1, "v2", node(), pod("p", container("b", None, "1"), container("c", "500m")))
+    assert "times the default for a limit of 1000m." in limited.seen
     whole = pod("p", container("a"), resources={"limits": {"cpu": "1"}, "requests": {"cpu": "1"}})
     of_pod = the_finding("CGA203", V1, "v2", node(kubelet="v1.34.2"), whole)
     assert "times the default for a limit of 1000m." in of_pod.seen

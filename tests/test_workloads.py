@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kubectl_cgaudit.judge.audit import Audit
+from kubectl_cgaudit.judge.rounding import as_said
 from kubectl_cgaudit.judge.shifts import Shifts
 from kubectl_cgaudit.judge.source import Pods, Source
 from kubectl_cgaudit.judge.tally import Tally
@@ -328,7 +329,7 @@ def test_a_workload_that_surely_loses_in_one_pod_is_named_as_such_where_another_
     assert result.verdict.sentence == (
         "1 of 2 workloads loses CPU priority against system processes; worst is default/d on n1, from 4 to 1.57 times "
         "system.slice (-61%; from 80% to 61% of the full node). For 2 workloads, 1 of which also loses, it cannot be said "
-        "of every pod what it gains or loses, because what their nodes run is not known; at worst default/d loses 61% against "
+        "of every pod what it gains or loses, because what their nodes run is not known; at worst default/e loses 61% against "
         "system processes."
     )
 
@@ -368,12 +369,18 @@ def test_what_speaks_of_nothing_is_said_in_the_verdict(rules: str, to: str, unma
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_of_equal_losses_the_first_node_is_told_in_whatever_order_pods_come(order: int) -> None:
+def test_of_equal_losses_the_one_that_is_most_of_a_node_is_told_then_the_first_in_whatever_order_pods_come(
+    order: int,
+) -> None:
     tally = Tally(Pods(Source.__new__(Source)))
-    for pod_, on, before in [("p", "n2", 4.0), ("q", "n1", 4.0), ("r", "n1", 6.0), ("s", "n3", 4.0)][::order]:
-        sure = -0.5, before, before / 2, 0.8, 0.4
-        tally.add(pod_, on, ("loses",), "certain", Shifts((), (), None, None, None, sure))
+    places = [("p", "n2", -0.5, 0.4), ("q", "n1", -0.5, 0.4), ("r", "n1", -0.501, 0.7), ("s", "n3", -0.2, 0.1)]
+    for pod_, on, change, after in places[::order]:
+        worst = change, "", 4.0, 2.0
+        rank = as_said(change), after - 0.8
+        shifts = Shifts((), (), (), worst, rank, None, None, (change, 4.0, 2.0, 0.8, after))
+        tally.add(pod_, on, ("loses",), "certain", shifts)
     assert tally.sure_loss == (-0.5, "n1", 4.0, 2.0, 0.8, 0.4)
+    assert tally.worst == ((-0.5, "", 4.0, 2.0), "p", "n2")
 
 
 def test_what_workloads_are_called_by() -> None:

@@ -22,7 +22,7 @@ def nodes_command(outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> 
     \b
     Example: kubectl cgaudit nodes --evidence
 
-    It ends with what would settle the unknowns, cheapest first. Every node is shown, whatever -n and -l say.
+    It ends with what would settle the unknowns, cheapest first. Every Linux node is shown, whatever -n and -l say.
     """
     from kubectl_cgaudit.judge import nodes as judged
     from kubectl_cgaudit.report import nodes
@@ -31,8 +31,11 @@ def nodes_command(outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> 
     cluster, comparisons = compare(DEFAULT_TO, flags)
     found = judged.judge(comparisons, cluster)
     read = cluster.cgroup_v1_warnings is not None
+    others = [f"{node.name} ({node.kind})" for node in cluster.nodes if node.kind != "linux"]
     texts: dict[str, Callable[[output.Output], str]] = {
-        "text": lambda each: nodes.as_text(found, evidence=evidence, events_read=read, screen=output.screen(each)),
+        "text": lambda each: nodes.as_text(
+            found, evidence=evidence, events_read=read, others=others, screen=output.screen(each)
+        ),
         "json": lambda _: nodes.as_json(found, events_read=read),
     }
     output.deliver([(each, texts[each.format](each)) for each in wanted])

@@ -16,6 +16,7 @@ _VIRTUAL_TYPES = {"virtual-kubelet", "kwok", "virtual-node"}
 _KUBELET_PORT = 10250
 _CGROUP_ROOT = "/sys/fs/cgroup"
 _RESIZES = {"PodResizePending", "PodResizeInProgress"}
+_NOT_GRANTED = {"Proposed", "Deferred", "Infeasible"}
 _TYPE_LABELS = ("type", "liqo.io/type")
 _NO_SPEC, _NO_STATUS, _UNSAID = wire.PodSpec(), wire.PodStatus(), wire.Resources()
 
@@ -75,8 +76,8 @@ def pod(raw: wire.Pod, selects: Selects, same: Same, *, measured: bool = True) -
     meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
     labels = meta.labels or {}
     namespace = meta.namespace or "default"
-    resizing = _is_resizing(status)
-    containers = same(_containers(spec, status, same, resizing=resizing, measured=measured))
+    resizing, pending = _is_resizing(status), _is_pending(status)
+    containers = same(_containers(spec, status, same, pending=pending, measured=measured))
     pod_level, actual = spec.resources or _UNSAID, status.resources or _UNSAID
     request = _amount(pod_level.requests, "spec.resources.requests.cpu")
     limit = _amount(pod_level.limits, "spec.resources.limits.cpu")
@@ -85,9 +86,11 @@ def pod(raw: wire.Pod, selects: Selects, same: Same, *, measured: bool = True) -
     overhead = _amount(spec.overhead, "spec.overhead.cpu") or 0
     if resizing and request is not None and allocated is not None:
         # As for a container: the pod's cgroup still carries what the kubelet has allocated, the overhead included.
-        request = max(0, allocated - overhead)
-        held = _amount(actual.limits, "status.resources.limits.cpu")
-        limit = limit if actual.limits is None else held and max(0, held - overhead)
+        own = max(0, allocated - overhead)
+        if pending or own != request:
+            held = _amount(actual.limits, "status.resources.limits.cpu")
+            limit = limit if actual.limits is None else held and max(0, held - overhead)
+        request = own
     alike = Alike(
         namespace=same(namespace),
         qos=_QOS.get(status.qos_class or "") or _computed_qos(containers, request, limit),
@@ -114,6 +117,13 @@ def _is_resizing(status: wire.PodStatus) -> bool:
     )
 
 
+def _is_pending(status: wire.PodStatus) -> bool:
+    """Whether the kubelet has not granted what the spec asks for; once it has, a resize is only in progress."""
+    return status.resize in _NOT_GRANTED or any(
+        each.type == "PodResizePending" and each.status == "True" for each in status.conditions or ()
+    )
+
+
 def controller(meta: wire.Metadata, same: Same) -> Owner | None:
     """The object that controls this one."""
     for reference in meta.owner_references or ():
@@ -132,7 +142,7 @@ def _computed_qos(containers: tuple[Container, ...], request: int | None, limit:
 
 
 def _containers(
-    spec: wire.PodSpec, status: wire.PodStatus, same: Same, *, resizing: bool, measured: bool
+    spec: wire.PodSpec, status: wire.PodStatus, same: Same, *, pending: bool, measured: bool
 ) -> tuple[Container, ...]:
     groups: tuple[tuple[Role, list[wire.ContainerSpec] | None, list[wire.ContainerStatus] | None], ...] = (
         ("init", spec.init_containers, status.init_container_statuses),
@@ -150,9 +160,7 @@ def _containers(
             own = by_name.get(container.name)
             # A container's own policy wins (KEP-5307).
             policy = container.restart_policy or restarts
-            found.append(
-                _container(container, role, own, policy, same, sees=sees, resizing=resizing, measured=measured)
-            )
+            found.append(_container(container, role, own, policy, same, sees=sees, pending=pending, measured=measured))
     return tuple(found)
 
 
@@ -170,7 +178,7 @@ def _container(
     same: Same,
     *,
     sees: bool,
-    resizing: bool,
+    pending: bool,
     measured: bool,
 ) -> Container:
     resources = spec.resources or _UNSAID
@@ -178,10 +186,11 @@ def _container(
     limit = _amount(resources.limits, "limits.cpu of container ", spec.name)
     if status and status.allocated_resources and request is not None:
         allocated = _amount(status.allocated_resources, "allocatedResources.cpu of container ", spec.name)
-        if allocated != request and (resizing or allocated is not None):
-            # A resize is pending: the cgroups still carry what the kubelet has allocated, which may be nothing.
-            request, resizing = allocated, True
-    if resizing and status and status.resources:
+        if allocated != request and (pending or allocated is not None):
+            # The cgroups still carry what the kubelet has allocated, which may be nothing.
+            request, pending = allocated, True
+    # Of limits no status says what is allocated: what is in force comes nearest.
+    if pending and status and status.resources:
         limit = _amount(status.resources.limits, "status.resources.limits.cpu of container ", spec.name)
     state = status.state if status else None
     presence = _presence(role, state, restarts)

@@ -334,7 +334,7 @@ class Verdict(_Record, frozen=True):
 
 
 class WeightCount(_Record, frozen=True):
-    """How many containers ask for an amount of CPU and get certain numbers, over all cases."""
+    """How many containers ask for an amount of CPU and get certain numbers: a container has a count for each pair it may get."""
 
     request_milli: Annotated[Milli | None, Meta(description="request, else limit; null for neither")]
     before_version: Literal["v1", "v2"]

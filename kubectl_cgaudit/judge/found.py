@@ -8,8 +8,9 @@ from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.kinds import Kind
-from kubectl_cgaudit.judge.rounding import shown
+from kubectl_cgaudit.judge.rounding import as_said, shown
 from kubectl_cgaudit.judge.rules.context import Context, PodRule
+from kubectl_cgaudit.judge.shifts import Shifts
 
 
 class _Worst(Struct, gc=False):
@@ -18,14 +19,20 @@ class _Worst(Struct, gc=False):
     grade: int
     sure: bool
     badness: float
+    moved: float
+    """How much of the node's CPU the pod loses, where that is what the rule is about; else 0."""
     pod: str
     container: str
-    """The first five decide between two: what is sure hides nothing graver that only may hold."""
+    """The first four decide between two, then the names: what is sure hides nothing graver that only may hold."""
     place: int | None
     """The container's place in its pod; None for the pod itself."""
     comparison: Comparison
     index: int
     count: int = 1
+    surely: int = 0
+    """How many of these hold in every case."""
+    nodes: list[Comparison] = []
+    """Where else it holds, for a rule that says what to do there; the place's own is among them."""
 
 
 class FoundInPods:
@@ -37,42 +44,56 @@ class FoundInPods:
         self._worst: list[dict[Key, _Worst]] = [{} for _ in rules]
         self._by_share = [(place, rule, rule.by_share) for place, rule in enumerate(rules) if rule.by_share]
 
-    def add(self, key: Key, comparison: Comparison, index: int, kind: Kind, changes: Sequence[float | None]) -> None:
-        """Take in a pod: its kind, and its change against the system in each case."""
+    def add(self, key: Key, comparison: Comparison, index: int, kind: Kind, shifts: Shifts) -> None:
+        """Take in a pod: its kind, and the changes of its share."""
         pod = comparison.placed[index][0]
         name = pod.name
         for found in kind.found:
             container = "" if found.container is None else pod.containers[found.container].name
-            rank = found.grade, found.sure, found.badness, name, container
-            self._take(found.rule, key, rank, found.container, comparison, index)
+            rank = found.grade, found.sure, found.badness, 0.0
+            self._take(found.rule, key, rank, (name, container), found.container, comparison, index)
         for place, rule, holds in self._by_share:
-            hit = [each for each in changes if each is not None and holds(self._context.thresholds, each)]
+            hit = [
+                (change, moved)
+                for change, moved in zip(shifts.changes, shifts.moved, strict=True)
+                if change is not None and holds(self._context.thresholds, change)
+            ]
             if hit:
-                sure, badness = len(hit) == len(changes), shown(-min(hit))
-                self._take(place, key, (rule.grade(badness), sure, badness, name, ""), None, comparison, index)
+                change, moved = min(hit)
+                grade = rule.grade(shown(-change))
+                alike = sum(rule.grade(shown(-each)) == grade for each, _ in hit)
+                rank = grade, alike == len(shifts.changes), -as_said(change), -moved
+                self._take(place, key, rank, (name, ""), None, comparison, index)
+                nodes = self._worst[place][key].nodes
+                if rule.elsewhere and (not nodes or nodes[-1] is not comparison):
+                    nodes.append(comparison)
 
     def _take(
         self,
         rule: int,
         key: Key,
-        rank: tuple[int, bool, float, str, str],
+        rank: tuple[int, bool, float, float],
+        names: tuple[str, str],
         place: int | None,
         comparison: Comparison,
         index: int,
     ) -> None:
         worst = self._worst[rule].get(key)
         if worst is None:
-            self._worst[rule][key] = _Worst(*rank, place, comparison, index)
+            self._worst[rule][key] = _Worst(*rank, *names, place, comparison, index, surely=rank[1])
             return
         worst.count += 1
-        if rank > (worst.grade, worst.sure, worst.badness, worst.pod, worst.container):
-            worst.grade, worst.sure, worst.badness, worst.pod, worst.container = rank
+        worst.surely += rank[1]
+        known = worst.grade, worst.sure, worst.badness, worst.moved
+        if rank > known or (rank == known and names < (worst.pod, worst.container)):
+            worst.grade, worst.sure, worst.badness, worst.moved = rank
+            worst.pod, worst.container = names
             worst.place, worst.comparison, worst.index = place, comparison, index
 
     def findings(self) -> Iterator[Finding]:
         """One finding a workload and rule, the worst first."""
         for rule, worst in zip(self._rules, self._worst, strict=True):
-            for key in sorted(worst, key=lambda key: (-worst[key].badness, key)):
+            for key in sorted(worst, key=lambda key: (-worst[key].badness, -worst[key].moved, key)):
                 yield self._finding(rule, key, worst.pop(key))
 
     def _finding(self, rule: PodRule, key: Key, worst: _Worst) -> Finding:
@@ -81,8 +102,12 @@ class FoundInPods:
         hit = next(hit for hit in hits if hit.place == worst.place)
         others = worst.count - 1
         are = "is" if others == 1 else "are"
-        more = f" {others} more of this workload {are} found by this rule." if others else ""
+        sure = "" if worst.sure or not worst.surely else f", {worst.surely} of them for sure"
+        more = f" {others} more of this workload {are} found by this rule{sure}." if others else ""
         namespace, owner = key
         subject = Subject("workload", owner.name, namespace, owner.kind)
         seen, remedy = hit.words()
+        elsewhere = [node for node in worst.nodes if node is not worst.comparison]
+        if rule.elsewhere and elsewhere:
+            remedy += rule.elsewhere(self._context, worst.comparison, elsewhere)
         return rule.rule.finding(rule.severity(hit.badness), subject, hit.when, seen + more, remedy)

@@ -228,5 +228,6 @@ def _numbers(changes: _Changes) -> Iterator[Numbers]:
 
 
 def _combinations(present: Sequence[Container], changes: _Changes) -> Iterator[weights.Combination]:
-    for place, _, before, after in _by_container(changes):
-        yield weights.combination(present[place], before, after)
+    # However many cases have the same numbers, a container counts once for them.
+    for place, of_container in enumerate(zip(*changes, strict=True)):
+        yield from {weights.combination(present[place], before, after) for before, after in of_container}

@@ -19,6 +19,12 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else shown(value)
 
 
+def as_said(change: float) -> float:
+    """A change to the figures of it that `percent` says: of changes that read the same none is the greater one."""
+    size = abs(change)
+    return round(change, 2 if size >= 0.0995 else 3) if size >= 0.001 else float(f"{change:.1g}")
+
+
 def relative(before: float | None, after: float | None) -> float | None:
     """After / before - 1 as it is shown, so that what reads as a threshold reaches it; None where nothing can be compared."""
     return shown(after / before - 1) if before and after is not None else None

@@ -8,7 +8,7 @@ from kubectl_cgaudit.judge.audit import Effect
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.kinds import PullChange
 from kubectl_cgaudit.judge.pods import by_share
-from kubectl_cgaudit.judge.rounding import relative, shown
+from kubectl_cgaudit.judge.rounding import as_said, relative, shown
 from kubectl_cgaudit.judge.thresholds import Thresholds
 
 Shift = tuple[float, str, float, float]
@@ -26,8 +26,12 @@ class Shifts(Struct, frozen=True, gc=False):
     """Against the system, in each case."""
     effects: tuple[frozenset[Effect], ...]
     """What that comes to in each case."""
+    moved: tuple[float, ...]
+    """How much more of the node's CPU it has after, in each case."""
     worst: Shift | None
     """Against the system."""
+    rank: tuple[float, float]
+    """How bad that is, the worst first: as it is said, and of equal losses by how much of the node's CPU it is."""
     best: Shift | None
     share: Shift | None
     """Of the node's CPU, where it changes most."""
@@ -39,6 +43,7 @@ def shifts(
 ) -> Shifts:
     """Those of the pods of a node with these pulls. `systems` is the share of system.slice before and after in each case."""
     changes: list[float | None] = []
+    moved: list[float] = []
     effects = []
     system: list[Shift] = []
     shares: list[Shift] = []
@@ -54,12 +59,16 @@ def shifts(
             system.append((change, case.when, *ends))
         ends = shown(before), shown(after)
         change = relative(*ends)
+        moved.append(ends[1] - ends[0])
         if change is not None:
             shares.append((change, case.when, *ends))
+    worst = min(system, default=None)
     return Shifts(
         changes=tuple(changes),
         effects=tuple(effects),
-        worst=min(system, default=None),
+        moved=tuple(moved),
+        worst=worst,
+        rank=(as_said(worst[0]), moved[changes.index(worst[0])]) if worst else (0.0, 0.0),
         best=max(system, default=None),
         share=min(shares, key=lambda each: (-abs(each[0]), each), default=None),
         sure=_sure(max(system), shares) if system else None,

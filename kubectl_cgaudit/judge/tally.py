@@ -19,7 +19,7 @@ from kubectl_cgaudit.judge.audit import (
 )
 from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.kinds import Kind
-from kubectl_cgaudit.judge.rounding import shown
+from kubectl_cgaudit.judge.rounding import as_said, shown
 from kubectl_cgaudit.judge.shifts import Shift, Shifts
 from kubectl_cgaudit.judge.source import Pods
 
@@ -41,6 +41,7 @@ class Tally:
         "effects",
         "pods",
         "possibilities",
+        "rank",
         "share",
         "sure_loss",
         "unpredicted",
@@ -55,6 +56,7 @@ class Tally:
         self.unpredicted = 0
         self.share: Place | None = None
         self.worst: Place | None = None
+        self.rank = (0.0, 0.0)
         self.best: Place | None = None
         self.sure_loss: SureLoss = (0.0, "", 0.0, 0.0, 0.0, 0.0)
         """The greatest loss against the system that holds in every case."""
@@ -67,14 +69,14 @@ class Tally:
         self.possibilities = max(self.possibilities, len(shifts.effects))
         worst, best, share, sure = shifts.worst, shifts.best, shifts.share, shifts.sure
         # Of equal changes the pod's name decides.
-        if worst and (self.worst is None or (worst[0], pod) < (self.worst[0][0], self.worst[1])):
-            self.worst = worst, pod, node
+        if worst and (self.worst is None or (shifts.rank, pod) < (self.rank, self.worst[1])):
+            self.worst, self.rank = (worst, pod, node), shifts.rank
         if best and (self.best is None or (best[0], pod) > (self.best[0][0], self.best[1])):
             self.best = best, pod, node
         if share and (self.share is None or _rank(share, pod) < _rank(self.share[0], self.share[1])):
             self.share = share, pod, node
-        if sure and sure[0] <= self.sure_loss[0]:
-            self.sure_loss = min(self.sure_loss, (sure[0], node, *sure[1:]))
+        if sure and sure[0] < 0:
+            self.sure_loss = min(self.sure_loss, (sure[0], node, *sure[1:]), key=loss_rank)
 
     def audit(self, key: Key, all_kinds: Sequence[Kind], same: dict[NominalChange, NominalChange]) -> WorkloadAudit:
         """The workload, with all its pods taken in; `same` holds what other workloads have too."""
@@ -100,6 +102,12 @@ class Tally:
             inside_pod_best=best,
             possibilities=self.possibilities,
         )
+
+
+def loss_rank(loss: SureLoss) -> tuple[float, float, str]:
+    """To sort losses by, the worst first: as they are said, then by how much of the node's CPU they are, then by node."""
+    change, node, _, _, before, after = loss
+    return as_said(change), after - before, node
 
 
 @lru_cache

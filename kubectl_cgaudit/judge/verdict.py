@@ -3,8 +3,10 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
+from kubectl_cgaudit.collect.model import Owner
 from kubectl_cgaudit.judge.audit import EFFECTS, SEVERITIES, Coverage, Effect, Finding, Verdict, WorkloadAudit
 from kubectl_cgaudit.judge.key import Key
+from kubectl_cgaudit.judge.rounding import as_said
 from kubectl_cgaudit.judge.rules.catalogue import (
     CONTRADICTED,
     MISREADS_WEIGHT,
@@ -13,7 +15,7 @@ from kubectl_cgaudit.judge.rules.catalogue import (
     WHO_SET,
     WILL_NOT_START,
 )
-from kubectl_cgaudit.judge.tally import SureLoss
+from kubectl_cgaudit.judge.tally import SureLoss, loss_rank
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.text import counted, named, number, percent
 
@@ -43,9 +45,9 @@ def conclude(
             critical[finding.rule, finding.when].append(finding.subject.title)
     parts = [
         _stopping(critical, workloads),
-        _losing(len(workloads), sure_losses),
+        _losing(workloads, sure_losses),
         _moving(workloads),
-        _open(workloads, coverage, titles),
+        _open(workloads, coverage, titles, sure_losses),
     ]
     said = [part for part in parts if part] or [_calm(workloads, effects, thresholds, titles)]
     caveats = _caveats(coverage, titles[CONTRADICTED.title], found=any(parts))
@@ -82,16 +84,19 @@ def _these(names: Sequence[str], what: str) -> str:
     return f"{counted(len(names), what)} ({named(sorted(names), _NAMED)})"
 
 
-def _losing(workloads: int, sure_losses: Mapping[Key, SureLoss]) -> str:
+def _losing(workloads: Sequence[WorkloadAudit], sure_losses: Mapping[Key, SureLoss]) -> str:
     if not sure_losses:
         return ""
     losses = [(loss, f"{namespace}/{owner.name}") for (namespace, owner), loss in sure_losses.items()]
-    (loss, node, was, will, before, after), title = min(losses)
+    (loss, node, was, will, before, after), title = min(losses, key=lambda each: (loss_rank(each[0]), each[1]))
     verb = "loses" if len(losses) == 1 else "lose"
+    # Of what may be unknown altogether the worst is said where that is said.
+    settled = [each for each in workloads if "unknown" not in each.effects]
+    further = _at_worst(settled, sure_losses, "; as the open questions turn out,", least=loss)
     return (
-        f"{len(losses)} of {counted(workloads, 'workload')} {verb} CPU priority against system processes; "
+        f"{len(losses)} of {counted(len(workloads), 'workload')} {verb} CPU priority against system processes; "
         f"worst is {title} on {node}, from {number(was)} to {number(will)} times system.slice "
-        f"(-{percent(-loss)}; from {percent(before)} to {percent(after)} of the full node)."
+        f"(-{percent(-loss)}; from {percent(before)} to {percent(after)} of the full node){further}."
     )
 
 
@@ -116,19 +121,23 @@ def _also_lose(count: int, of: int) -> str:
     return f"{count} of which also {'loses' if count == 1 else 'lose'}"
 
 
-def _open(workloads: Sequence[WorkloadAudit], coverage: Coverage, titles: Mapping[str, int]) -> str:
+def _open(
+    workloads: Sequence[WorkloadAudit],
+    coverage: Coverage,
+    titles: Mapping[str, int],
+    sure_losses: Mapping[Key, SureLoss],
+) -> str:
     unread = [workload for workload in workloads if workload.unpredicted_pods]
     open_ = [workload for workload in workloads if "unknown" in workload.effects and workload.unpredicted_pods == 0]
     parts = []
     if open_:
         only_who = titles[WHO_SET.title] and not titles[UNKNOWN_STATE.title]
         what = "who set values at the root of their nodes" if only_who else "what their nodes run"
-        parts.append(f"{_which(open_)}, because {what} is not known{_at_worst(open_)}.")
+        parts.append(f"{_which(open_)}, because {what} is not known{_at_worst(open_, sure_losses)}.")
     if unread:
         partly = [workload for workload in unread if workload.pod_count]
         why = "because nodes of theirs were not read" if partly else "because their nodes were not read"
-        # What is sure of it has been said.
-        others = _at_worst([each for each in partly if "loses" not in each.effects], "; of what was read at worst")
+        others = _at_worst(partly, sure_losses, "; of what was read at worst")
         parts.append(f"{_which(unread)}, {why}{others}.")
     if not coverage.complete and not workloads:
         parts.append(_nothing(coverage))
@@ -152,11 +161,28 @@ def _which(workloads: Sequence[WorkloadAudit]) -> str:
     return f"For {count} it cannot be said what {they}"
 
 
-def _at_worst(workloads: Sequence[WorkloadAudit], lead: str = "; at worst") -> str:
-    """How bad an open question may turn out."""
-    losses = [(each.against_system.change, each.title) for each in workloads if each.against_system]
+def _at_worst(
+    workloads: Sequence[WorkloadAudit],
+    sure_losses: Mapping[Key, SureLoss],
+    lead: str = "; at worst",
+    least: float = 0.0,
+) -> str:
+    """How bad an open question may turn out, beyond `least`. What is sure of a workload does not hang on it."""
+    losses = [
+        (each.against_system.change, each.title)
+        for each in workloads
+        if each.against_system and as_said(each.against_system.change) < _sure_of(each, sure_losses)
+    ]
     loss, title = min(losses, default=(0.0, ""))
-    return f"{lead} {title} loses {percent(-loss)} against system processes" if round(loss * 100) < 0 else ""
+    if round(loss * 100) >= 0 or as_said(loss) >= as_said(least):
+        return ""
+    return f"{lead} {title} loses {percent(-loss)} against system processes"
+
+
+def _sure_of(workload: WorkloadAudit, sure_losses: Mapping[Key, SureLoss]) -> float:
+    """Its greatest loss that holds in every case, as it is said."""
+    sure = sure_losses.get((workload.namespace, Owner(workload.kind, workload.name)))
+    return as_said(sure[0]) if sure else 0.0
 
 
 def _calm(

@@ -12,10 +12,9 @@ Combination = tuple[int | None, CgroupVersion, int | None, CgroupVersion, int | 
 
 
 def combinations(pod: PodAudit) -> Iterator[Combination]:
-    """Those of each container of a pod in each case."""
+    """Those of each container of a pod, each once, however many cases have it."""
     for container in pod.containers:
-        for case in container.cases:
-            yield combination(container, case.before, case.after)
+        yield from {combination(container, case.before, case.after) for case in container.cases}
 
 
 def combination(container: Container | ContainerAudit, before: Fixed | Moment, after: Fixed | Moment) -> Combination:

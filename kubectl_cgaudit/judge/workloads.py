@@ -49,7 +49,7 @@ class Judged:
             tally.pods.add(place, index, kind.number)
             effects = self._source.effects(kind.effects, moved.effects)
             tally.add(pod.name, name, effects, self._source.confidence(place, used), moved)
-            self._found.add(own, comparison, index, kind, moved.changes)
+            self._found.add(own, comparison, index, kind, moved)
             self._pods_of_kind[kind.number] += 1
 
     def _of(self, pod: Pod) -> tuple[Key, Tally]:

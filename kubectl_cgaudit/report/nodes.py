@@ -10,6 +10,7 @@ from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, columns, cut, g
 from kubectl_cgaudit.report.words import counted, named
 
 _NAMES = 3
+_GROUPS = 10
 _COLUMNS = (
     Column("NODES"),
     Column("CGROUP", painted=True),
@@ -42,8 +43,17 @@ def as_json(nodes: Sequence[NodeAudit], *, events_read: bool) -> str:
     return indented({"nodes": rows, "settle": settle(nodes, events_read=events_read)}) + "\n"
 
 
-def as_text(nodes: Sequence[NodeAudit], *, evidence: bool, events_read: bool, screen: Screen = PLAIN) -> str:
+def as_text(
+    nodes: Sequence[NodeAudit],
+    *,
+    evidence: bool,
+    events_read: bool,
+    others: Sequence[str] = (),
+    screen: Screen = PLAIN,
+) -> str:
     """A row a node, or a group of nodes of which the same is known; then what would settle the unknowns.
+
+    `others` are nodes that have no kubepods tree of their own to speak of, and why.
 
     Prose is wrapped to the screen; the rows are as long as they get, because what is known should not be cut. On a terminal
     that is narrower they are two tables.
@@ -59,6 +69,8 @@ def as_text(nodes: Sequence[NodeAudit], *, evidence: bool, events_read: bool, sc
     lines = _drawn(rows, screen)
     if any(len(members) > _NAMES for members in groups.values()):
         lines += ["", wrapped("Of like nodes three are named: -o json names all.")]
+    if others:
+        lines += ["", wrapped(f"Not in the table: {named(others, _NAMES)}.")]
     contradictions = [f"{node.name}: {words}" for node in nodes for words in node.contradictions]
     lines += _section("CONTRADICTIONS", [wrapped(text) for text in contradictions])
     silent = [f"{node.name}: {words}" for node in nodes for words in node.problems]
@@ -83,8 +95,11 @@ def _drawn(rows: Sequence[tuple[str, ...]], screen: Screen) -> list[str]:
 
 
 def _face(node: NodeAudit) -> bytes:
+    """What equal nodes have in common: where something is open also their systems, as these may run different things."""
     told = {what: (known.value, known.confidence) for what, known in node.known.items()}
-    return msgspec.json.encode((told, node.kubelet_version, node.confidence))
+    open_ = any(known.value is None for known in node.known.values())
+    systems = (node.os_image, node.container_runtime, node.hints) if open_ else ()
+    return msgspec.json.encode((told, node.kubelet_version, node.confidence, systems))
 
 
 def _rows(members: Sequence[NodeAudit], screen: Screen) -> Iterable[tuple[str, ...]]:
@@ -132,8 +147,6 @@ def settle(nodes: Sequence[NodeAudit], *, events_read: bool) -> list[str]:
     open_ = [node for node in nodes if node in versions or node in runtimes]
     if not open_:
         return []
-    groups = len({_face(node) for node in open_})
-    where = named((node.name for node in open_), _NAMES)
     steps = []
     if versions and not events_read:
         steps.append(
@@ -143,9 +156,7 @@ def settle(nodes: Sequence[NodeAudit], *, events_read: bool) -> list[str]:
         )
     look = ["stat -fc %T /sys/fs/cgroup (cgroup2fs is v2)"] if versions else []
     look += ["runc --version or crun --version"] if runtimes else []
-    steps.append(
-        f"Look on one node of {counted(groups, 'group')} ({where}): {' and '.join(look)}; say it with --states FILE."
-    )
+    steps.append(f"Look {_where(open_)}: {' and '.join(look)}; say it with --states FILE.")
     if all(map(_was_asked, open_)):
         return steps
     steps.append(
@@ -153,6 +164,20 @@ def settle(nodes: Sequence[NodeAudit], *, events_read: bool) -> list[str]:
         "commands in containers); inside the cluster --kubelet=direct needs nodes/metrics and nodes/configz only."
     )
     return steps
+
+
+def _where(nodes: Sequence[NodeAudit]) -> str:
+    """On which nodes to look: on one of each group, as those of another may run something else."""
+    groups: dict[bytes, list[str]] = {}
+    for node in nodes:
+        groups.setdefault(_face(node), []).append(node.name)
+    alike = [f"{names[0]}{f' and {len(names) - 1} alike' if names[1:] else ''}" for names in groups.values()]
+    if len(alike) == 1:
+        (names,) = groups.values()
+        return f"on one of {len(names)} nodes alike ({named(names, _NAMES)})" if names[1:] else f"on {names[0]}"
+    more = len(alike) - _GROUPS
+    rest = f"; {more} more {'group is' if more == 1 else 'groups are'} in the table" if more > 0 else ""
+    return f"on one node of each group ({'; '.join(alike[:_GROUPS])}{rest})"
 
 
 def _was_asked(node: NodeAudit) -> bool:

@@ -11,7 +11,7 @@ from kubectl_cgaudit.judge.audit import SEVERITIES, Severity
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.figures import Fixed
-from kubectl_cgaudit.judge.rounding import shown
+from kubectl_cgaudit.judge.rounding import as_said, shown
 from kubectl_cgaudit.judge.rules.catalogue import Rule
 from kubectl_cgaudit.judge.thresholds import Thresholds
 
@@ -42,16 +42,40 @@ Look = tuple[float, Words] | None
 """How bad it is, and what to say of it; None where the rule does not hold."""
 
 
-def pod_hits(pod: Pod, container: Container | None, looks: Iterable[tuple[PodCase, Look]]) -> Iterator[Hit]:
-    """The worst hit of a rule over the cases of a pod, or of one of its containers."""
+def pod_hits(
+    pod: Pod,
+    container: Container | None,
+    looks: Iterable[tuple[PodCase, Look]],
+    severity: Callable[[float], Severity],
+) -> Iterator[Hit]:
+    """The worst hit of a rule over the cases of a pod, or of one of its containers.
+
+    It holds for sure only where it is as severe in every case.
+    """
     looked = list(looks)
     found = [(case.case.when, look) for case, look in looked if look is not None]
     if found:
         _, (badness, words) = max(found, key=lambda entry: (shown(entry[1][0]), entry[0]))
-        when = condition([when for when, _ in found], [case.case.when for case, _ in looked])
+        every = [case.case.when for case, _ in looked]
         # What differs in the last digits only is equally bad: then the name decides.
+        size = shown(badness)
+        when = condition([when for when, (bad, _) in found if severity(shown(bad)) == severity(size)], every)
+        if len(found) == len(every) and any(as_said(shown(bad)) != as_said(size) for _, (bad, _) in found):
+            of_these = condition([when for when, (bad, _) in found if as_said(shown(bad)) == as_said(size)], every)
+            words = _with_case(words, "" if when else of_these)
         place = next((place for place, each in enumerate(pod.containers) if each is container), None)
-        yield Hit(place, when, shown(badness), words)
+        yield Hit(place, when, size, words)
+
+
+def _with_case(words: Words, case: str) -> Words:
+    """The words of a rule that holds in every case, with other numbers in some; `case` is that of these numbers."""
+
+    def told() -> tuple[str, str]:
+        seen, remedy = words()
+        lead = f"These numbers hold {case}; it" if case else "It"
+        return f"{seen} {lead} is found in every other case too, with other numbers.", remedy
+
+    return told
 
 
 Pairs = Sequence[tuple[Fixed, Fixed]]
@@ -76,6 +100,9 @@ class PodRule(Struct, frozen=True):
 
     Then how bad it is is the loss. Any other rule sees the same in all pods that are alike, on whatever node.
     """
+
+    elsewhere: Callable[[Context, Comparison, Sequence[Comparison]], str] | None = None
+    """For such a rule: what to do on the other nodes where it holds, beside what is said of the worst."""
 
     def grade(self, badness: float) -> int:
         """To compare severities by: the graver, the greater."""

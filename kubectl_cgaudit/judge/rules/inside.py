@@ -19,6 +19,8 @@ from kubectl_cgaudit.predict.shape import kubelet_value
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.text import percent
 
+_GRADED = graded((0.3, "high"), (0.1, "medium"))
+
 
 class _Part(NamedTuple):
     """A container before and after, with its fraction of its pod's CPU and the change of that."""
@@ -31,11 +33,20 @@ class _Part(NamedTuple):
     change: float | None
 
 
+class _Move(NamedTuple):
+    """The container that loses most in a case, and what to say of it."""
+
+    loser: Container
+    look: Look
+
+
 def _moves(context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
     pod, _ = placed
-    if len(cases[0].before.containers) > 1:
-        looks = [(case, _move(context, comparison.node.name, placed, case)) for case in cases]
-        yield from pod_hits(pod, None, looks)
+    moves = [_move(context, comparison.node.name, placed, case) for case in cases]
+    # Which container loses may depend on the case, and so does what helps it.
+    for loser in dict.fromkeys(move.loser for move in moves if move):
+        looks = [move.look if move and move.loser is loser else None for move in moves]
+        yield from pod_hits(pod, loser, zip(cases, looks, strict=True), _GRADED)
 
 
 def _may_move(context: Context, _pod: Pod, pairs: Pairs) -> bool:
@@ -46,7 +57,7 @@ def _loses(context: Context, change: float | None) -> bool:
     return (change or 0.0) <= -context.thresholds.pod_move
 
 
-MOVES = PodRule(MOVES_INSIDE, _moves, graded((0.3, "high"), (0.1, "medium")), _may_move)
+MOVES = PodRule(MOVES_INSIDE, _moves, _GRADED, _may_move)
 """CGA204."""
 
 
@@ -58,7 +69,7 @@ def _parts(case: PodCase) -> Iterator[_Part]:
         yield _Part(container, before, after, now or 0.0, then or 0.0, relative(now, then))
 
 
-def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> Look:
+def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> _Move | None:
     pod, _ = placed
     parts = list(_parts(case))
     losers = [part for part in parts if _loses(context, part.change)]
@@ -80,7 +91,7 @@ def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> Look
         )
         return seen, _remedy(case, placed, loser, gainers, context.thresholds.pod_move)
 
-    return badness, words
+    return _Move(loser.container, (badness, words))
 
 
 def _weights(case: PodCase) -> str:

@@ -15,6 +15,7 @@ from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRu
 from kubectl_cgaudit.predict.quota import cannot_start, container_quota, pod_quota
 
 _MILLI_A_STEP = 10
+_CRITICAL, _LOW = graded((0.0, "critical")), graded()
 
 
 def _limited(pod: Pod) -> Iterator[Container]:
@@ -34,10 +35,10 @@ def _failing_starts(
     taken = taken_for_granted(comparison.state, used)
     for container in _limited(pod):
         looks = [(case, _failing(comparison.node.name, pod, container, used, case)) for case in cases]
-        yield from (narrowed(hit, taken) for hit in pod_hits(pod, container, looks))
+        yield from (narrowed(hit, taken) for hit in pod_hits(pod, container, looks, _CRITICAL))
 
 
-FAILING_STARTS = PodRule(WILL_NOT_START, _failing_starts, graded((0.0, "critical")), _is_limited)
+FAILING_STARTS = PodRule(WILL_NOT_START, _failing_starts, _CRITICAL, _is_limited)
 """CGA301."""
 
 
@@ -73,10 +74,10 @@ def _changed_limits(
     pod, used = placed
     for container in _limited(pod):
         looks = [(case, _changed(pod, container, used, case)) for case in cases]
-        yield from pod_hits(pod, container, looks)
+        yield from pod_hits(pod, container, looks, _LOW)
 
 
-CHANGED_LIMITS = PodRule(LIMIT_CHANGED, _changed_limits, graded(), _is_limited)
+CHANGED_LIMITS = PodRule(LIMIT_CHANGED, _changed_limits, _LOW, _is_limited)
 """CGA302."""
 
 

@@ -13,6 +13,7 @@ from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRu
 from kubectl_cgaudit.predict.tree import Cgroup
 
 _CADVISOR = re.compile(r"(?:^|/)cadvisor$", re.ASCII)
+_GRADED = graded((2.0, "medium"))
 
 
 def _misreaders(
@@ -24,14 +25,14 @@ def _misreaders(
         if traits(container) == _READS_NOTHING:
             continue
         looks = [(case, _look(comparison.node, pod, container, index, case)) for case in cases]
-        yield from pod_hits(pod, container, looks)
+        yield from pod_hits(pod, container, looks, _GRADED)
 
 
 def _may_read(_context: Context, pod: Pod, _pairs: Pairs) -> bool:
     return any(traits(container) != _READS_NOTHING for container in pod.containers)
 
 
-MISREADERS = PodRule(MISREADS_WEIGHT, _misreaders, graded((2.0, "medium")), _may_read)
+MISREADERS = PodRule(MISREADS_WEIGHT, _misreaders, _GRADED, _may_read)
 """CGA401."""
 
 

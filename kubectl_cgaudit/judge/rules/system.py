@@ -1,7 +1,8 @@
 """CGA201, CGA202: pods against system processes."""
 
 import math
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from kubectl_cgaudit.cgroups.pods import pod_level_resources
@@ -16,17 +17,19 @@ from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS, SYSTEM_OUTWEIGHED
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, pod_hits
-from kubectl_cgaudit.text import number, percent
+from kubectl_cgaudit.text import named, number, percent
 
 _MEDIUM_RATIO, _HIGH_RATIO = 2.0, 5.0
 _LARGEST_RESERVE = 0.25
 _RESERVE_STEP = 10
 _NEAR = 1.02
+_GRADED = graded((0.5, "high"), (0.2, "medium"))
+_NAMED = 5
 
 
 def _losses(context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
     pod, _ = placed
-    yield from pod_hits(pod, None, [(case, _loss(context, comparison, pod, case)) for case in cases])
+    yield from pod_hits(pod, None, [(case, _loss(context, comparison, pod, case)) for case in cases], _GRADED)
 
 
 def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> Look:
@@ -49,10 +52,8 @@ def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> 
 
 
 def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: float) -> str:
-    before, after = case.before, case.after
-    now = (before.kubepods.value or 0) / (before.system.value or 1)
-    of_node = relative(now, (after.kubepods.value or 0) / (after.system.value or 1))
-    if of_node is None or of_node > change / 2:
+    now, of_node = _ratio(case)
+    if of_node > change / 2:
         counts = pod_level_resources(case.now.kubelet_version) != pod_level_resources(case.then.kubelet_version)
         other = ", or follow what pods ask for as a whole, which the kubelet of now does not count" if counts else ""
         return (
@@ -71,8 +72,7 @@ def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: f
 def keep_ratio(cluster: Cluster, node: Node, case: Case, now: float) -> str:
     """What system.slice needs to keep the ratio of now, and the ways to set it."""
     kubepods, version = case.after.kubepods.value or 1, case.then.cgroup
-    setting, least, most = ("CPUShares", MIN_SHARES, MAX_SHARES) if version == "v1" else ("CPUWeight", 1, MAX_WEIGHT)
-    value = max(least, min(most, round(kubepods / now)))
+    setting, value = ("CPUShares" if version == "v1" else "CPUWeight"), _keeping(case, now)
     # systemd turns one into the other by a formula of its own: set for the other version, it moves the ratio away.
     start = (
         f"Once {node.name} is on cgroup {version}, not before, keep"
@@ -85,6 +85,39 @@ def keep_ratio(cluster: Cluster, node: Node, case: Case, now: float) -> str:
     )
     reserve = _reserve_for(cluster, node, case, now * _NEAR) if version == "v2" else None
     return f"{advice}{f'; or {reserve}' if reserve else ''}."
+
+
+def _ratio(case: Case) -> tuple[float, float]:
+    """Pods to system processes now, and how much that changes."""
+    now, after = ((tree.kubepods.value or 1) / (tree.system.value or 1) for tree in (case.before, case.after))
+    return now, after / now - 1
+
+
+def _keeping(case: Case, now: float) -> int:
+    """What system.slice needs after the move for the ratio of now."""
+    least, most = (MIN_SHARES, MAX_SHARES) if case.then.cgroup == "v1" else (1, MAX_WEIGHT)
+    return max(least, min(most, round((case.after.kubepods.value or 1) / now)))
+
+
+def _elsewhere(context: Context, worst: Comparison, others: Sequence[Comparison]) -> str:
+    """What to do on the other nodes where a workload loses: what fits one of another size may be wrong there."""
+    own = _node_remedy(context, worst)
+    found: dict[str, list[str]] = defaultdict(list)
+    for other in others:
+        found[_node_remedy(context, other)].append(other.node.name)
+    parts = [f"{'the same' if what == own else what} on {named(names, _NAMED)}" for what, names in found.items()]
+    return f" Its other nodes: {'; '.join(parts)}."
+
+
+def _node_remedy(context: Context, comparison: Comparison) -> str:
+    """In a few words, for the case in which the node's pods lose most."""
+    case = min(comparison.cases, key=lambda each: _ratio(each)[1])
+    now, change = _ratio(case)
+    if change > -context.thresholds.system_loss / 2:
+        return "nothing for system.slice"
+    if now >= context.thresholds.outweighed:
+        return f"watch before changing anything (pods outweigh it by more than {number(context.thresholds.outweighed)} : 1 now)"
+    return f"{unit_of(case.then.cgroup)} {_keeping(case, now)} for system.slice"
 
 
 def _reserve_for(cluster: Cluster, node: Node, case: Case, wanted: float) -> str | None:
@@ -127,8 +160,9 @@ def _least_reserve(capacity: int, free: int, reserved: int, wanted: float) -> tu
 LOSSES = PodRule(
     SYSTEM_LOSS,
     _losses,
-    graded((0.5, "high"), (0.2, "medium")),
+    _GRADED,
     by_share=lambda thresholds, change: change <= -thresholds.system_loss,
+    elsewhere=_elsewhere,
 )
 """CGA201."""
 
@@ -139,8 +173,10 @@ def outweighed(context: Context, comparison: Comparison) -> Iterator[Finding]:
     if not found:
         return
     _, (_, seen, remedy, excess) = max(found, key=lambda entry: entry[1][0])
-    when = condition([case.when for case, _ in found], comparison.whens)
-    severity = graded((_HIGH_RATIO, "high"), (_MEDIUM_RATIO, "medium"))(excess)
+    graded_ = graded((_HIGH_RATIO, "high"), (_MEDIUM_RATIO, "medium"))
+    severity = graded_(excess)
+    # It holds for sure only where it is as severe in every case.
+    when = condition([case.when for case, (*_, each) in found if graded_(each) == severity], comparison.whens)
     yield SYSTEM_OUTWEIGHED.finding(severity, Subject("node", comparison.node.name), when, seen, remedy)
 
 

@@ -42,12 +42,16 @@ def _each_cgroup(rule: Rule, judge: Judge, may: May, *, pods: bool) -> PodRule:
         pod, used = placed
         if pods:
             seen = [_Seen(pod, None, c.before.cgroup, c.after.cgroup, c.case.then.kubelet_formula) for c in cases]
-            yield from pod_hits(pod, None, zip(cases, [judge(context, each) for each in seen], strict=True))
+            yield from pod_hits(
+                pod, None, zip(cases, [judge(context, each) for each in seen], strict=True), _ALWAYS_LOW
+            )
         formulas = [each.case.then.runtime(used).formula for each in cases]
         for index, (container, _) in enumerate(cases[0].before.containers):
             pairs = [(case.before.containers[index][1], case.after.containers[index][1]) for case in cases]
             seen = [_Seen(pod, container, *pair, by) for pair, by in zip(pairs, formulas, strict=True)]
-            yield from pod_hits(pod, container, zip(cases, [judge(context, each) for each in seen], strict=True))
+            yield from pod_hits(
+                pod, container, zip(cases, [judge(context, each) for each in seen], strict=True), _ALWAYS_LOW
+            )
 
     def any_may(context: Context, _pod: Pod, pairs: Pairs) -> bool:
         return any(may(context, before, after) for before, after in pairs)
