@@ -121,7 +121,7 @@ def test_only_active_pods_on_a_node_are_asked_of_its_kubelet() -> None:
 
 def test_what_a_kubelet_did_not_answer_is_a_gap_with_its_remedy_in_order() -> None:
     problems = {
-        "n2": ("403 (nodes/metrics)", "x"),
+        "n2": ("/metrics may not be read (403): nodes/metrics", "line 1403 is no row"),
         "n1": ("its rows are made from the spec and prove nothing", "timed out"),
     }
     answers = {name: KubeletAnswers(name, None, None, {}, None, said) for name, said in problems.items()}
@@ -132,10 +132,10 @@ def test_what_a_kubelet_did_not_answer_is_a_gap_with_its_remedy_in_order() -> No
         ("kubelet of n1", "timed out", check),
         (
             "kubelet of n2",
-            "403 (nodes/metrics)",
+            "/metrics may not be read (403): nodes/metrics",
             "Ask for the permission it names, or say what the node runs with --states",
         ),
-        ("kubelet of n2", "x", check),
+        ("kubelet of n2", "line 1403 is no row", check),
     ]
 
 

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.errors import InputError, UsageError
-from kubectl_cgaudit.judge.audit import Audit, Finding
+from kubectl_cgaudit.judge.audit import Audit, Finding, Subject
 from kubectl_cgaudit.judge.baseline import Baseline, against, load
 from kubectl_cgaudit.judge.policy.apply import apply
 from kubectl_cgaudit.judge.policy.read import parse
+from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.report import html, junit, markdown, prometheus, sarif, table
 from kubectl_cgaudit.report.data import render_json
 from kubectl_cgaudit.report.formats import FORMATS
@@ -123,6 +124,18 @@ def test_two_findings_of_a_rule_about_one_subject_are_told_apart() -> None:
     assert found.known == (first,)
     again = compared(two, replace(AUDIT, findings=(first,)))
     assert ([each.title for each in again.fixed], again.findings) == (["another"], ())
+
+
+def test_what_is_gone_is_told_where_another_finding_of_its_id_is_new() -> None:
+    """CGA102 says that a state is not known, and that the evidence contradicts itself."""
+    open_, against_itself = (
+        next(each for each in catalogue.RULES if each.title == title).finding(
+            "medium", Subject("node", "n"), "", "s", "r"
+        )
+        for title in ("node state not known", "evidence contradicts itself")
+    )
+    found = compared(replace(AUDIT, findings=(open_,)), replace(AUDIT, findings=(against_itself,)))
+    assert (found.findings, found.known, found.fixed) == ((against_itself,), (), (open_,))
 
 
 def test_a_policy_comes_first_and_what_it_excepts_is_not_gone() -> None:

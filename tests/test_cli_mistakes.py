@@ -166,6 +166,11 @@ def test_what_reads_no_objects_takes_no_files_of_them(name: str, capsys: pytest.
     assert capsys.readouterr().err == f"error: -f is no flag of {name}; leave it out\n"
 
 
+def test_a_flag_that_a_command_takes_itself_is_written_behind_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["-o", "x.json.gz", "snapshot"]) == 2
+    assert capsys.readouterr().err == "error: -o is written behind snapshot, not before it\n"
+
+
 @pytest.mark.parametrize("flags", [["-n", "shpo"], ["-l", "app=nope"]])
 def test_a_filter_that_matches_nothing_is_no_pass(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*RECORDED_FLAGS, *flags, "-o", "json"]) == 3

@@ -212,6 +212,7 @@ def of(name: str) -> str:
             "hint",
             "2026-11-02T00:00:00Z, before the node last became Ready",
         ),
+        ("2026-11-02T00:00:00Z", "0001-01-01T00:00:00Z", "likely", "2026-11-02T00:00:00Z"),
         ("", None, "hint", "an unknown time"),
         ("", "2026-11-02T00:10:01Z", "hint", "an unknown time"),
         ("yesterday", "2026-11-02T00:10:01Z", "hint", "yesterday"),

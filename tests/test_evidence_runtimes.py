@@ -194,6 +194,24 @@ def test_containers_that_differ_and_have_the_default_alike_were_given_no_weight(
     assert said.state.contradictions == ()
 
 
+@pytest.mark.parametrize("requests", [("2540m",), ("2540m", "2550m")])
+def test_weight_100_is_also_the_linear_one_of_two_and_a_half_cpus(requests: tuple[str, ...]) -> None:
+    raw = pod("p", *[container(f"c{place}", request) for place, request in enumerate(requests)])
+    raw["status"]["containerStatuses"] = [
+        {"name": each["name"], "containerID": f"containerd://{each['name']}", "state": {"running": {}}}
+        for each in raw["spec"]["containers"]
+    ]
+    objects = cluster(node(cpu="8"), raw)
+    parent = paths.pod(objects.pods[0], "systemd")
+    ids = [str(each.runtime_id) for each in objects.pods[0].containers]
+    shown = {str(paths.container(each, parent, "systemd")): linear_inverse(100) for each in ids}
+    answers = {"n1": KubeletAnswers("n1", "v2", False, shown, None, ())}
+    (comparison,) = compared(with_answers(objects, answers), to="runtime")
+    assert told(comparison.state)["default"] == ("linear", "certain")
+    (said,) = compared(with_answers(objects, answers), "- {runtimes: {default: runc 1.1.15}}", "runtime")
+    assert said.state.contradictions == ()
+
+
 def test_false_features_of_a_handler_that_may_be_any_shim_are_a_hint() -> None:
     raw = node()
     raw["status"]["runtimeHandlers"] = [

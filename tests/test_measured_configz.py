@@ -11,6 +11,8 @@ from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import KubeletAnswers
 from tests.measured_support import CONFIG, answers, says
 from tests.support import (
+    ONE,
+    audited,
     cluster,
     compared,
     container,
@@ -142,3 +144,36 @@ def test_settings_of_the_kubelet_change_the_prediction() -> None:
     assert before.kubepods.shares == 2048
     assert [(c.path, c.weight) for c in before.root] == [("/system.slice", 100), ("/podruntime.slice", 20)]
     assert [(c.quota_us, c.period_us) for _, c in before.pods[0].containers] == [(None, 50_000)]
+
+
+def test_what_is_measured_of_a_cgroup_at_the_root_is_shown_as_measured() -> None:
+    enforced = replace(
+        CONFIG,
+        enforce_node_allocatable=("pods", "kube-reserved"),
+        kube_reserved_cgroup="/podruntime.slice",
+        kube_reserved_milli=500,
+        system_reserved_cgroup=None,
+        system_reserved_milli=None,
+    )
+    objects = with_answers(cluster(node(), ONE), {"n1": answers(config=enforced)})
+    known = audited(objects).nodes[0].known["root"]
+    assert (known.value, known.confidence) == ("podruntime.slice (weight 20)", "certain")
+    (said,) = audited(objects, "- {cgroup: v2, root: {podruntime.slice: 100}}").nodes
+    assert said.known["root"].value == "podruntime.slice (weight 20)"
+    assert said.contradictions == (
+        "root:podruntime.slice: kubelet /configz says 20 (kube-reserved is enforced on /podruntime.slice with 500m CPU), but "
+        "test rule 1 says 100",
+    )
+
+
+@pytest.mark.parametrize(("kubelet", "about"), [((1, 35, 0), "root:system"), ((1, 34, 0), "system_slice")])
+def test_a_driver_that_only_configz_tells_names_the_cgroups(kubelet: tuple[int, int, int], about: str) -> None:
+    cgroupfs = replace(
+        CONFIG,
+        cgroup_driver="cgroupfs",
+        enforce_node_allocatable=("system-reserved",),
+        system_reserved_cgroup="/system",
+        system_reserved_milli=500,
+    )
+    found = says(answers(config=cgroupfs), KubeletVersion(*kubelet))
+    assert {name: said for name, said in found.items() if said[0] == "20"} == {about: ("20", "certain")}

@@ -123,7 +123,9 @@ def test_202_on_v1_shares_are_said() -> None:
     finding = the_finding("CGA202", V1, "runtime", node(cpu="128"), ONE)
     assert finding.remedy == "`systemctl set-property system.slice CPUShares=13108` brings it under 10 : 1."
     most = the_finding("CGA202", V1, "runtime", node(cpu="128"), ONE, thresholds=("outweighed=0.25",))
-    assert most.remedy == "`systemctl set-property system.slice CPUShares=262144` brings it under 0.25 : 1."
+    assert most.remedy.startswith("No value of system.slice is enough: the greatest is shares 262144. Judge by another")
+    least = the_finding("CGA202", V1, "runtime", node(cpu="128"), ONE, thresholds=("outweighed=0.501",))
+    assert least.remedy == "`systemctl set-property system.slice CPUShares=261621` brings it under 0.501 : 1."
 
 
 def test_202_on_v2_a_weight_or_a_reserve() -> None:
@@ -134,7 +136,7 @@ def test_202_on_v2_a_weight_or_a_reserve() -> None:
         "2900m less than now)."
     )
     most = the_finding("CGA202", V2_LINEAR, "v2", node(cpu="32"), ONE, thresholds=("outweighed=0.1",))
-    assert most.remedy == "`systemctl set-property system.slice CPUWeight=10000` brings it under 0.1 : 1."
+    assert most.remedy.startswith("No value of system.slice is enough: the greatest is weight 10000. Judge by another")
     older = the_finding("CGA202", V2_LINEAR, "v2", node(cpu="32", kubelet="v1.31.0"), ONE)
     assert "enforce system-reserved on system.slice" in older.remedy
     since = the_finding("CGA202", V2_LINEAR, "v2", node(cpu="32", kubelet="v1.32.0"), ONE)

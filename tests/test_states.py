@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from kubectl_cgaudit import settings
+from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.detect import reading, states
 from kubectl_cgaudit.detect.measured import WeighedContainer
 from kubectl_cgaudit.detect.settle import ladder
 from kubectl_cgaudit.detect.state import State, setups
 from kubectl_cgaudit.errors import UsageError
+from tests.measured_support import answers
 from tests.support import audited, cluster, compared, container, node, pod
 
 
@@ -154,23 +156,39 @@ def test_a_typo_is_named(text: str, message: str) -> None:
     [
         (
             "- {system_slice: 20}",
-            "s.yaml rule 1: system_slice is given for node n1 but not its cgroup version, and without it the unit "
+            "test rule 1: system_slice is given for node n1 but not its cgroup version, and without it the unit "
             "(shares on v1, weight on v2) is open: add cgroup: v1 or v2",
         ),
         (
             "- {cgroup: v2, system_slice: 10001}",
-            "s.yaml rule 1: system_slice: 10001 is no weight (1..10000) for the v2 node n1",
+            "test rule 1: system_slice: 10001 is no weight (1..10000) for the v2 node n1",
         ),
         (
             "- {cgroup: v1, root: {docker: 1}}",
-            "s.yaml rule 1: root: docker: 1 is no shares (2..262144) for the v1 node n1",
+            "test rule 1: root: docker: 1 is no shares (2..262144) for the v1 node n1",
         ),
     ],
 )
 def test_a_value_without_a_sensible_unit_is_refused(rule: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        state(rule)
+        compared(cluster(node()), rule)
     assert str(caught.value) == message
+
+
+def test_a_measured_version_gives_a_value_its_unit() -> None:
+    objects = with_answers(cluster(node()), {"n1": answers(config=None)})
+    (found,) = compared(objects, "- {system_slice: 20}")
+    assert (found.state.cgroup, found.state.system_slice) == ("v2", 20)
+    with pytest.raises(UsageError, match="system_slice: 10001 is no weight"):
+        compared(objects, "- {system_slice: 10001}")
+
+
+@pytest.mark.parametrize(
+    ("said", "confidence"),
+    [("1.20.1", "hint"), ("1.33.5", "likely"), ("linear", "assumed"), ("linear 1.20.1", "assumed")],
+)
+def test_a_version_says_nothing_more_of_the_formula_than_the_version_does(said: str, confidence: str) -> None:
+    assert state(f"- {{kubelet: {said}}}").basis_of("kubelet").confidence == confidence
 
 
 def test_what_is_nested_too_deeply_to_be_shown_is_still_refused_in_words() -> None:

@@ -57,10 +57,12 @@ def group(ctx: click.Context, /, to: str, outputs: tuple[str, ...], thresholds: 
     if ctx.invoked_subcommand:
         # A flag before the command counts as if it stood behind it: `kubectl cgaudit -f x tree`.
         given = {n: v for n, v in ctx.params.items() if ctx.get_parameter_source(n) is not ParameterSource.DEFAULT}
-        known = {option.name for option in load(ctx.invoked_subcommand).params}
-        stray = sorted(set(given) - known)
+        options = load(ctx.invoked_subcommand).params
+        stray = sorted(set(given) - {option.name for option in options})
         if stray:
             flag = next(option.opts[0] for option in ctx.command.params if option.name == stray[0])
+            if any(flag in option.opts for option in options):
+                raise UsageError(f"{flag} is written behind {ctx.invoked_subcommand}, not before it")
             raise UsageError(f"{flag} is no flag of {ctx.invoked_subcommand}; leave it out")
         ctx.default_map = {ctx.invoked_subcommand: given}
         return 0

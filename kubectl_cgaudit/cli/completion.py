@@ -22,14 +22,14 @@ _TAKE_FILES = ("files", "file", "states", "states_after", "kubeconfig", "before"
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def complete_command(words: tuple[str, ...]) -> int:
     """Print what the last of WORDS may become."""
-    click.echo(complete(words), nl=False)
+    click.echo(complete(words).encode(), nl=False)
     return 0
 
 
 def main() -> None:
     """The executable kubectl_complete-cgaudit: always succeeds, whatever goes wrong."""
     try:
-        click.echo(complete(tuple(sys.argv[1:])), nl=False)
+        click.echo(complete(tuple(sys.argv[1:])).encode(), nl=False)
     except OSError:
         # The interpreter would complain when it flushes at exit.
         sys.stdout = None

@@ -118,7 +118,7 @@ def refuse_choice(chosen: Source, why: str) -> None:
 
 def inputs(flags: Mapping[str, Any], to: str | None = None) -> tuple[str | None, ...]:
     """The files that these flags and --to read, which no report may take the place of. Raises UsageError for a wrong --to."""
-    return (*flags["files"], flags["states"], flags.get("policy"), target_file(to))
+    return (*flags["files"], flags["kubeconfig"], flags["states"], flags.get("policy"), target_file(to))
 
 
 def target_file(to: str | None) -> str | None:

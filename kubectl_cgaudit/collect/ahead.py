@@ -2,11 +2,13 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Generic, NoReturn, TypeVar
 
 _Result = TypeVar("_Result")
+_WAIT_S = 0.5
 
 
 class Ahead(Generic[_Result]):
@@ -26,7 +28,12 @@ class Ahead(Generic[_Result]):
 
     def result(self) -> _Result:
         """Wait for it, once. Raises what the call raised."""
-        return self._came.get()()
+        came = None
+        while came is None:
+            with suppress(Empty):
+                # With a limit, as Windows does not let Ctrl-C end a wait that has none.
+                came = self._came.get(timeout=_WAIT_S)
+        return came()
 
 
 def _raise(error: BaseException) -> NoReturn:

@@ -194,7 +194,7 @@ def with_answers(cluster: Cluster, answers: dict[str, KubeletAnswers]) -> Cluste
 
 def _remedy(problem: str) -> str:
     """What to do about a kubelet that did not answer. Its node's other evidence still counts."""
-    if "403" in problem:
+    if "(403)" in problem:
         return "Ask for the permission it names, or say what the node runs with --states"
     if "refuses the credentials" in problem:
         return "Log in and run again, or say what the node runs with --states"

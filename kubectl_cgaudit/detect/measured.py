@@ -110,6 +110,8 @@ def _of_config(
         # Before 1.35 the field stays at its default when the driver comes from the runtime.
         sure = kubelet is not None and kubelet >= KubeletVersion(1, 35, 0)
         yield Evidence("driver", config.cgroup_driver, "certain" if sure else "hint", CONFIGZ, "cgroupDriver")
+        if sure:
+            by_path = "systemd" if config.cgroup_driver == "systemd" else "cgroupfs"
     enforced = set(config.enforce_node_allocatable)
     listed = ", ".join(config.enforce_node_allocatable) or "nothing"
     yield Evidence("reserves", listed, "certain", CONFIGZ, f"enforceNodeAllocatable is {listed}")
@@ -242,18 +244,20 @@ def _of_handlers(containers: list[WeighedContainer]) -> Iterator[Evidence]:
 def _at_default(handler: str, members: Sequence[WeighedContainer]) -> Iterator[Evidence]:
     """What it says of a handler that all its containers have the weight that nobody need have set.
 
-    The quadratic formula makes it of 1 CPU, and of no other request; one container may have been given it by hand.
+    The quadratic formula makes it of 989m to 1 CPU, the linear one of 2538m to 2562m; one container may have been given it by
+    hand.
     """
     about, asked = f"runtime:{handler}", sorted({each.shares for each in members})
     shares = f"{', '.join(map(str, asked[:-1]))} and {asked[-1]}" if len(asked) > 1 else f"{asked[0]}"
     saw = f"all its containers have weight {DEFAULT_WEIGHT}, for {shares} shares"
     name = named_by(handler)
-    if len(asked) > 1 and any(each.formula != "quadratic" for each in members):
+    formula = current_formula(members)
+    if len(asked) > 1 and any(each.formula != formula for each in members):
         yield Evidence(about, "none", "certain", _CADVISOR, f"{saw}: no formula makes that, nobody set it")
     elif name and sets_none(handler):
         yield Evidence(about, name, "likely", _CADVISOR, f"{saw}, and the handler's name speaks of {name}")
-    elif current_formula(members):
-        yield Evidence(about, "quadratic", "certain", _CADVISOR, saw)
+    elif formula:
+        yield Evidence(about, formula, "certain", _CADVISOR, saw)
 
 
 def _first(saw: list[str]) -> str:

@@ -30,6 +30,7 @@ def settle(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tup
     """The state of a node. Raises UsageError when the states file does not fit it."""
     pieces = _pieces(node, placed, cluster, rules)
     state = ladder(node, rules, pieces)
+    states.check_units(rules, node, state)
     leftovers = _leftovers(state, gather.containers(node, placed, cluster, state.cgroup))
     return replace(state, leftovers=leftovers) if leftovers else state
 
@@ -38,7 +39,9 @@ def settle_as_told(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, ru
     """The state of a node where the states file has the last word: what `verify` holds the measurement against."""
     pieces = _pieces(node, placed, cluster, rules)
     state = _fold(_fold(reading.defaults(node.kubelet_version), pieces, "likely"), pieces, "certain")
-    return replace(states.apply(rules, node, state), evidence=pieces)
+    state = states.apply(rules, node, state)
+    states.check_units(rules, node, state)
+    return replace(state, evidence=pieces)
 
 
 def _pieces(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]) -> tuple[Evidence, ...]:
@@ -140,14 +143,16 @@ def _opened(state: State, about: str, words: str) -> State:
 def _told(state: State, piece: Evidence) -> State:
     """The state with one piece in it; a strong value that it overrules is shown."""
     before = _value(state, piece.about)
-    basis = state.basis_of(piece.about)
+    # The states file, and what is shown of a node, speak of all values at the root as one.
+    field = "root" if piece.about.startswith("root:") else piece.about
+    basis = state.basis_of(field)
     if before is not None and before != _comparable(piece.value) and basis.confidence in ("assumed", "likely"):
         words = f"{piece.about}: {piece.source} says {piece.value} ({piece.saw}), but {basis.source} says {before}"
         if piece.about.startswith(_RUNTIME) and piece.confidence == "certain":
             return _created_before(state, piece, basis, words)
         state = replace(state, contradictions=(*state.contradictions, words))
     told = Basis(piece.confidence, f"{piece.source}: {piece.saw}")
-    return _with(replace(state, basis={**state.basis, piece.about: told}), piece.about, piece.value)
+    return _with(replace(state, basis={**state.basis, field: told, piece.about: told}), piece.about, piece.value)
 
 
 def _created_before(state: State, piece: Evidence, basis: Basis, words: str) -> State:

@@ -22,7 +22,7 @@ from kubectl_cgaudit.cgroups.paths import Driver
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, MIN_WEIGHT, Formula
 from kubectl_cgaudit.collect.model import Node
-from kubectl_cgaudit.detect import runtime
+from kubectl_cgaudit.detect import reading, runtime
 from kubectl_cgaudit.detect.runtime import Runtime
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, Basis, CgroupVersion, Setter, State
 from kubectl_cgaudit.errors import UsageError
@@ -162,14 +162,10 @@ def _at(where: str, read: Callable[[str], Runtime], text: str) -> Runtime:
 
 
 def apply(rules: tuple[Rule, ...], node: Node, state: State) -> State:
-    """The state with everything the matching rules say of this node.
-
-    Raises UsageError when a value at the root has a unit that cannot be told or is out of its range.
-    """
+    """The state with everything the matching rules say of this node."""
     for rule in rules:
         if rule.matches(node):
             state = _overlay(state, rule)
-    _check_units(rules, node, state)
     return state
 
 
@@ -179,7 +175,12 @@ def _overlay(state: State, rule: Rule) -> State:
         for field in ("cgroup", "driver", "kubelet_formula", "kubelet_version", "system_slice", "set_by")
         if getattr(rule, field) is not None
     }
-    basis = {"kubelet" if field.startswith("kubelet") else field: Basis("assumed", rule.where) for field in said}
+    basis = {field: Basis("assumed", rule.where) for field in said}
+    if rule.kubelet_formula:
+        basis["kubelet"] = Basis("assumed", rule.where)
+    elif rule.kubelet_version:
+        # Which formula a version has nobody said.
+        basis["kubelet"] = reading.defaults(f"v{rule.kubelet_version}").basis_of("kubelet")
     if rule.root:
         said["root"] = tuple(sorted({**dict(state.root), **dict(rule.root)}.items()))
         basis["root"] = Basis("assumed", rule.where)
@@ -195,7 +196,8 @@ def _says(rule: Rule, field: str) -> bool:
     return field.removeprefix("root: ") in dict(rule.root)
 
 
-def _check_units(rules: tuple[Rule, ...], node: Node, state: State) -> None:
+def check_units(rules: tuple[Rule, ...], node: Node, state: State) -> None:
+    """Raises UsageError when the rules give a value at the root whose unit cannot be told, or that is out of its range."""
     values = [("system_slice", state.system_slice), *((f"root: {name}", value) for name, value in state.root)]
     for field, value in values:
         said = [rule for rule in rules if rule.matches(node) and _says(rule, field)]

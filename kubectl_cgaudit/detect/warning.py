@@ -12,7 +12,7 @@ _STARTING = timedelta(minutes=10)
 def evidence(node: Node, warned: str) -> Evidence:
     """The node is on cgroup v1, if the warning is of the start that made it Ready; an older one is only a hint."""
     when, ready = _time(warned), _time(node.ready_since or "")
-    current = when is not None and (ready is None or when >= ready - _STARTING)
+    current = when is not None and (ready is None or ready - when <= _STARTING)
     saw = f"the kubelet warned of cgroup v1 at {warned or 'an unknown time'}"
     if when is not None and not current:
         saw += ", before the node last became Ready"

@@ -76,7 +76,9 @@ def against(baseline: Baseline, audit: Audit) -> Audit:
         (known if _take(pool.get(_key(finding), []), finding) else new).append(finding)
     # What got worse, and what is excepted now, is not gone.
     for finding in (*new, *(each.finding for each in excepted if not each.in_baseline)):
-        pool.get(_key(finding), [])[:1] = []
+        left = pool.get(_key(finding), [])
+        if of_it := next((each for each in left if _may_be(finding, each)), None):
+            left.remove(of_it)
     fixed = tuple(sorted((each for rest in pool.values() for each in rest), key=lambda each: each.order))
     fixed = () if earlier.coverage.filter != audit.coverage.filter else fixed
     record = BaselineRecord(

@@ -89,7 +89,7 @@ def _assumptions(comparisons: tuple[Comparison, ...], scenario: Scenario) -> Ite
     if any(not comparison.state.root for comparison in comparisons):
         yield "Beside kubepods only system.slice wants CPU at the root, where the states file names no other cgroup."
     yield "CPU limits do not cap the shares: a container may be held below its share by its own limit."
-    yield "Pause containers never want CPU; every other container of an active pod does."
+    yield "Pause, init and debug containers never want CPU; every other container of an active pod does."
     if scenario.runtimes:
         yield (
             "A handler of which nobody says what it runs is taken to run runc; if --to names another runtime, that one is "

@@ -203,14 +203,20 @@ def _raise_system(cluster: Cluster, node: Node, case: Case, limit: float) -> str
     wanted = math.floor((case.after.kubepods.value or 0) / limit) + 1
     under = f"brings it under {number(limit)} : 1"
     then = case.then
+    most = MAX_SHARES if then.cgroup == "v1" else MAX_WEIGHT
+    if wanted > most:
+        return (
+            f"No value of system.slice is enough: the greatest is {unit_of(then.cgroup)} {most}. Judge by another --threshold: "
+            "system processes need no ratio as small as this."
+        )
     lowered = (case.after.system.value or 1) < default_root_value(then.cgroup)
     enforced = SYSTEM_SLICE in then.enforced
     open_ = lowered and not enforced and not then.reserves_known
     if then.cgroup == "v1":
         again = "; a kubelet that enforces a reserve there writes its own at every start: raise that reserve instead"
-        return f"`systemctl set-property system.slice CPUShares={min(MAX_SHARES, wanted)}` {under}{again if lowered else ''}."
+        return f"`systemctl set-property system.slice CPUShares={wanted}` {under}{again if lowered else ''}."
     reserve = _reserve_for(cluster, node, case, limit)
-    direct = f"`systemctl set-property system.slice CPUWeight={min(MAX_WEIGHT, wanted)}` {under}"
+    direct = f"`systemctl set-property system.slice CPUWeight={wanted}` {under}"
     if not lowered or not (enforced or open_):
         return f"{direct}{f'; or {reserve}' if reserve else ''}."
     if open_:
