@@ -91,6 +91,31 @@ def test_what_the_baseline_does_not_have_is_new_and_what_only_it_has_is_gone() -
     )
 
 
+def test_what_cannot_be_told_now_is_not_gone() -> None:
+    incomplete = replace(without(AUDIT, 0), coverage=replace(AUDIT.coverage, complete=False))
+    unread = compared(AUDIT, incomplete)
+    assert (unread.fixed, unread.baseline and unread.baseline.notes) == (
+        (),
+        ("This audit is incomplete: what is gone cannot be told",),
+    )
+    worker_a = AUDIT.nodes[0]
+    assert (AUDIT.findings[0].subject.title, worker_a.name) == ("shop/checkout", "worker-a")
+    about_a = next(place for place, each in enumerate(AUDIT.findings) if each.subject.title == "worker-a")
+    open_ = replace(
+        without(AUDIT, 0, 1, about_a),
+        nodes=(replace(worker_a, confidence="unknown"), *AUDIT.nodes[1:]),
+        workloads=tuple(
+            replace(each, effects=("loses", "unknown")) if each.name == "checkout" else each for each in AUDIT.workloads
+        ),
+    )
+    found = compared(AUDIT, open_)
+    assert ids(found.fixed) == [("CGA201", AUDIT.findings[1].subject.title)]
+    assert found.baseline is not None
+    assert found.baseline.notes == (
+        "Of 2 findings of the baseline it cannot be told whether they are gone: what the nodes run is not known now",
+    )
+
+
 def changed(**fields: str) -> Audit:
     return replace(AUDIT, findings=(replace(AUDIT.findings[0], **fields), *AUDIT.findings[1:]))
 
@@ -218,7 +243,7 @@ def test_every_format_says_what_is_new_known_and_gone() -> None:
     assert "<p>20 findings are not counted: known from the baseline base.json.</p>" in page
     assert '<span class="also">nothing new against the baseline</span>' in page
     results = json.loads(sarif.render(found))["runs"][0]["results"]
-    assert [each["baselineState"] for each in results] == ["new", *["unchanged"] * 20, "absent"]
+    assert [each["baselineState"] for each in results] == ["new", *["unchanged"] * 20]
     lines = prometheus.render(found).splitlines()
     assert [line for line in lines if line.startswith("cgaudit_findings_state")] == [
         'cgaudit_findings_state{state="counted",to="v2+runtime"} 1',

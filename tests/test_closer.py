@@ -1,6 +1,8 @@
 """The closer look at a workload: what it says decides, decides."""
 
 import gzip
+import io
+from csv import DictReader
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import Change
 from kubectl_cgaudit.judge.saved import load
+from kubectl_cgaudit.report import appendix, csv
 from kubectl_cgaudit.report.closer import closer
 from tests.support import GOLDEN, V1, audited, cluster, container, node, pod
 
@@ -70,7 +73,27 @@ def test_what_does_not_run_is_not_said_to_keep_its_cpu() -> None:
     found = closer(audit.workloads[0], {each.name: each for each in audit.nodes}, {})
     assert audit.workloads[0].effect == "stops"
     assert found is not None
-    assert found.why == "Its pods, or some of them, do not run after the move: the findings say which, and why."
+    assert found.why == (
+        "p does not run after the move: n1 does not come back, or a container does not start. The findings say which, and why; "
+        "the numbers of after are those it would have."
+    )
+
+
+def test_of_a_workload_that_stops_the_pod_that_stops_is_shown() -> None:
+    twins = [pod(f"w-{on}", container("c", "1"), on=on, owner=("StatefulSet", "w")) for on in ("a", "b", "c")]
+    nodes = [node("a", kubelet="v1.36.2"), node("b"), node("c")]
+    rules = f"{V1}\n- {{match: {{name: a}}, cgroup: v2}}"
+    audit = audited(cluster(*nodes, *twins), rules, "kubelet=1.35")
+    found = closer(audit.workloads[0], {each.name: each for each in audit.nodes}, {})
+    assert found is not None
+    assert (found.pod.name, found.others) == (
+        "w-b",
+        "Of its 3 pods this is the one that does not run after the move, or the first of these.",
+    )
+    shown = {row.where: row.share for row in appendix.rows(audit.workloads) if not row.container}
+    assert shown == {"w-a on a": "61%", "2 pods, such as w-b, on 2 nodes": "80% -> stops"}
+    effects = {row["pod"]: row["pod_effects"] for row in DictReader(io.StringIO(csv.render(audit)))}
+    assert effects == {"w-a": "", "w-b": "stops", "w-c": "stops"}
 
 
 def test_what_only_may_change_is_shown_where_it_changes() -> None:

@@ -17,7 +17,7 @@ from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
 from kubectl_cgaudit.detect.handlers import handler
 from kubectl_cgaudit.report import cgroups, explain
 from kubectl_cgaudit.report.drawing import bar, below, branches
-from kubectl_cgaudit.report.screen import Screen
+from kubectl_cgaudit.report.screen import PLAIN, Screen
 from tests.support import (
     RECORDED_FLAGS,
     STATES,
@@ -288,3 +288,32 @@ def test_what_sets_nothing_has_no_shares() -> None:
 )
 def test_shares_out_of_range_say_where_they_end(cpu: str, said: str) -> None:
     assert f"-> {said}" in drawn(cluster(node(cpu=cpu), pod("a", container("x", "1"))), "a", V1, Screen(200))
+
+
+@pytest.mark.parametrize(
+    ("rules", "to", "limit", "said"),
+    [
+        (
+            V1,
+            "kubelet=1.35",
+            None,
+            "AFTER THE MOVE IT DOES NOT RUN: kubelet 1.35.0 does not start on cgroup v1 (CGA101). ",
+        ),
+        (
+            V1,
+            "runc=1.3.6",
+            "77m",
+            "AFTER THE MOVE IT DOES NOT RUN: a container's limit is more than its pod's, and it does not ",
+        ),
+    ],
+)
+def test_a_pod_that_does_not_run_is_not_said_to_stay_as_it_is(
+    rules: str, to: str, limit: str | None, said: str
+) -> None:
+    objects = cluster(node(kubelet="v1.33.5"), pod("p", container("c", "50m", limit)))
+    (comparison,) = compared(objects, rules, to)
+    text = explain.render(comparison, objects.pods[0], "default", replace(PLAIN, width=1000))
+    assert f"\n{said}" in text
+    assert "NOTHING CHANGES" not in text
+    (stays,) = compared(objects, rules, "kubelet=1.34")
+    assert "DOES NOT RUN" not in explain.render(stays, objects.pods[0], "default")

@@ -251,7 +251,7 @@ def test_a_large_cluster_fits_a_ticket_and_says_what_is_cut() -> None:
     assert 30_000 < len(text) < MOST
     assert text.splitlines()[4] == (
         "Shortened to fit a ticket: each place says how many it leaves out, and … ends a text cut short; all of it: "
-        "`-o json=FILE`, or `-o csv=FILE` for a row a container, in the same run or with `kubectl cgaudit report`."
+        "`-o json=FILE`, of containers also `-o csv=FILE`, in the same run or with `kubectl cgaudit report`."
     )
     (table,) = tables(section(text, "Workloads that change"))
     shown = len(table) - 2
@@ -428,3 +428,14 @@ def test_what_a_target_changes_at_the_root_is_in_the_after_column(tmp_path: Path
     known = section(text, "Nodes")
     assert "| n1 | cgroup driver | systemd | cgroupfs | assumed |" in known
     assert "| n1 | what else wants CPU at the root | no other cgroup | docker (weight 100) | hint |" in known
+
+
+def test_the_command_to_look_with_stays_a_command() -> None:
+    """A character of ours inside it would be copied with it."""
+    text = render(audited(recorded_blind()))
+    assert "Look on the node with `stat -fc %T /sys/fs/cgroup` (cgroup2fs is v2, tmpfs is v1) and " in text
+    assert "{match: {name: worker-b}, cgroup: v1 or v2, " in text
+    page = Page(Limits())
+    assert page.sentence("see `{a: {b: 1}}`") == "see `{a: {b: 1}}`"
+    assert "`" not in str(page.sentence("see `{{ secret }}`")).replace("\\`", "")
+    assert "`" not in str(page.sentence("see `{% secret %}`")).replace("\\`", "")

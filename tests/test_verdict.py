@@ -89,7 +89,7 @@ def test_the_verdict_where_nobody_loses(tmp_path: Any) -> None:
         "Not affected: of 1 workload none loses 10% against system processes, and no container 5% of its part of its pod."
     )
     assert sentence(V2_LINEAR, "runtime", node(), a).endswith(
-        " Another number in cpu.weight, which alone decides nothing: 1 workload."
+        " Another number in cpu.weight, and no CPU beyond these: 1 workload."
     )
 
 
@@ -97,7 +97,7 @@ def test_a_threshold_of_ones_own_is_in_the_verdict() -> None:
     found = audited(cluster(node(), pod("p", container("c", "1"))), V1, "v2", "system-loss=90%", "pod-move=7.5%")
     assert found.verdict.sentence == (
         "Not affected beyond the thresholds: of 1 workload none loses 90% against system processes, and no container 7.5% of "
-        "its part of its pod. Another number in cpu.weight, which alone decides nothing: 1 workload."
+        "its part of its pod. Another number in cpu.weight, and no CPU beyond these: 1 workload."
     )
 
 

@@ -135,7 +135,7 @@ def test_windows_virtual_and_homeless_are_set_apart_counted_and_named() -> None:
             V2_LINEAR,
             "runtime",
             "Not affected: of 1 workload none loses 10% against system processes, and no container 5% of its part of its pod. "
-            "Another number in cpu.weight, which alone decides nothing: 1 workload.",
+            "Another number in cpu.weight, and no CPU beyond these: 1 workload.",
         ),
         (
             V1,

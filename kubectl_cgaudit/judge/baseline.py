@@ -80,12 +80,19 @@ def against(baseline: Baseline, audit: Audit) -> Audit:
         if of_it := next((each for each in left if _may_be(finding, each)), None):
             left.remove(of_it)
     fixed = tuple(sorted((each for rest in pool.values() for each in rest), key=lambda each: each.order))
-    fixed = () if earlier.coverage.filter != audit.coverage.filter else fixed
-    record = BaselineRecord(
-        baseline.source, earlier.tool_version, earlier.generated_at, tuple(_notes(earlier, audit, bool(fixed)))
-    )
-    judged = replace(audit, findings=tuple(new), known=tuple(known), fixed=fixed, excepted=excepted, baseline=record)
+    comparable = earlier.coverage.filter == audit.coverage.filter and audit.coverage.complete
+    open_ = _open(audit)
+    gone = tuple(each for each in fixed if each.subject.title not in open_) if comparable else ()
+    notes = tuple(_notes(earlier, audit, len(fixed) - len(gone)))
+    record = BaselineRecord(baseline.source, earlier.tool_version, earlier.generated_at, notes)
+    judged = replace(audit, findings=tuple(new), known=tuple(known), fixed=gone, excepted=excepted, baseline=record)
     return recounted(judged, _sentence(judged, baseline.source))
+
+
+def _open(audit: Audit) -> set[str]:
+    """The nodes and workloads of which something cannot be said: a finding of theirs is not gone, it cannot be told."""
+    nodes = {node.name for node in audit.nodes if node.confidence == "unknown"}
+    return nodes | {workload.title for workload in audit.workloads if "unknown" in workload.effects}
 
 
 def _in_baseline(earlier: Earlier | Audit, audit: Audit) -> Iterator[Finding]:
@@ -119,8 +126,8 @@ def _worse(now: Finding, then: Finding) -> bool:
     return graver or (bool(then.when) and not now.when)
 
 
-def _notes(earlier: Earlier | Audit, audit: Audit, fixed: bool) -> Iterator[str]:
-    """In what the two differ beside the cluster."""
+def _notes(earlier: Earlier | Audit, audit: Audit, untold: int) -> Iterator[str]:
+    """In what the two differ beside the cluster; of `untold` findings it cannot be told whether they are gone."""
     if _minor(earlier.schema_version) > _minor(SCHEMA_VERSION):
         yield (
             f"The baseline has schema {earlier.schema_version}, newer than {SCHEMA_VERSION}: "
@@ -134,8 +141,14 @@ def _notes(earlier: Earlier | Audit, audit: Audit, fixed: bool) -> Iterator[str]
         )
     if not then.complete:
         yield "The baseline is incomplete: what is new may only have been unread then"
-    if not now.complete and fixed:
-        yield "This audit is incomplete: what is gone may only be unread now"
+    if untold and not now.complete:
+        yield "This audit is incomplete: what is gone cannot be told"
+    elif untold and then.filter == now.filter:
+        these, are = ("it", "is") if untold == 1 else ("they", "are")
+        yield (
+            f"Of {counted(untold, 'finding')} of the baseline it cannot be told whether {these} {are} gone: what the nodes run "
+            "is not known now"
+        )
     moved = [
         f"{name} {earlier.scenario.thresholds.get(name, 0):g} -> {value:g}"
         for name, value in audit.scenario.thresholds.items()

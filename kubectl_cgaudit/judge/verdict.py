@@ -209,7 +209,7 @@ def _calm(
         gaining = f"{effects['gains']} of {every} {verb} against system processes."
         return f"No workload loses {loss}, and {move}{whatever}; {gaining}{rest}"
     if effects["nominal"] and not misread:
-        rest = f" Another number in cpu.weight, which alone decides nothing: {counted(effects['nominal'], 'workload')}."
+        rest = f" Another number in cpu.weight, and no CPU beyond these: {counted(effects['nominal'], 'workload')}."
     # A threshold of one's own decides what counts as affected, and a program may act on the number.
     shares = "The shares of CPU are not" if misread else "Not"
     beyond = " beyond the thresholds" if thresholds != Thresholds() else ""

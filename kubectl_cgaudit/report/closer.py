@@ -16,7 +16,7 @@ from kubectl_cgaudit.judge.audit import (
     PodAudit,
     WorkloadAudit,
 )
-from kubectl_cgaudit.judge.source import named
+from kubectl_cgaudit.judge.source import figures, named
 from kubectl_cgaudit.report.pictures.levels import Level, of_case
 from kubectl_cgaudit.report.words import arrow, number, percent, ratio_to_system, signed
 
@@ -55,12 +55,12 @@ def closer(
     workload: WorkloadAudit, nodes: Mapping[str, NodeAudit], findings: Mapping[SubjectKey, Sequence[Finding]]
 ) -> Closer | None:
     """The closer look; None where no pod was predicted."""
-    change = _decisive(workload)
-    pod = named(workload.pods, change.pod) if change else None
-    if change is None or pod is None or pod.node not in nodes:
+    change, stopping = _decisive(workload), _stopping(workload)
+    pod = named(workload.pods, stopping or (change.pod if change else ""))
+    if pod is None or pod.node not in nodes:
         return None
     node = nodes[pod.node]
-    index = next((i for i, case in enumerate(pod.cases) if case.when == change.when), 0)
+    index = next((i for i, case in enumerate(pod.cases) if change and case.when == change.when), 0)
     containers = _first(pod.containers, workload.inside_pod)
     case = node.cases[index]
     now = of_case(case.before, pod, index, containers, after=False)
@@ -68,13 +68,13 @@ def closer(
     return Closer(
         workload=workload,
         pod=pod,
-        when=change.when,
+        when=pod.cases[index].when,
         now=now,
         after=after,
         rows=tuple(_rows(now, after, pod, index)),
         why=_why(workload, pod, case, index),
         findings=findings.get((workload.namespace, workload.name, workload.kind), ()),
-        others=_chosen_for(workload, change) if len(workload.pods) > 1 else "",
+        others=_chosen_for(workload, None if stopping else change) if len(workload.pods) > 1 else "",
     )
 
 
@@ -88,9 +88,18 @@ def _decisive(workload: WorkloadAudit) -> Change | None:
     return best if workload.effect == "gains" and best else worst
 
 
-def _chosen_for(workload: WorkloadAudit, change: Change) -> str:
+def _stopping(workload: WorkloadAudit) -> str | None:
+    """The first of its pods that does not run after the move."""
+    if workload.effect != "stops":
+        return None
+    return min((pod.name for pod in figures(workload.pods) if "stops" in pod.effects), default=None)
+
+
+def _chosen_for(workload: WorkloadAudit, change: Change | None) -> str:
     """Why its picture is shown, and not that of another pod."""
-    if change.container is not None:
+    if change is None:
+        what = "that does not run after the move, or the first of these"
+    elif change.container is not None:
         what = f"in which {change.container} loses most"
     elif change.change < 0:
         what = "that loses most against system processes"
@@ -131,7 +140,10 @@ def _times(moment: Moment) -> str:
 
 def _why(workload: WorkloadAudit, pod: PodAudit, case: NodeCase, index: int) -> str:
     if workload.effect == "stops":
-        parts = ["Its pods, or some of them, do not run after the move: the findings say which, and why."]
+        parts = [
+            f"{pod.name} does not run after the move: {pod.node} does not come back, or a container does not start. The findings "
+            "say which, and why; the numbers of after are those it would have."
+        ]
     else:
         parts = list(_against_system(pod, case, index))
     inside = workload.inside_pod

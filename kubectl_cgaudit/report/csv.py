@@ -28,6 +28,7 @@ _OF_THE_CONTAINER = (
     "node",
     "qos",
     "handler",
+    "pod_effects",
     "container",
     "role",
     "request_milli",
@@ -44,7 +45,7 @@ COLUMNS = (
     *(f"{change}_{end}" for change in CHANGES for end in ("least", "greatest")),
 )
 _AFTER_WORKLOAD = 5
-_AFTER_POD = 9
+_AFTER_POD = 10
 _END = "\r\n"
 _OPEN = (None, None)
 """Least and greatest of what is the pod's own."""
@@ -54,10 +55,10 @@ _FORMULA = tuple("=+-@\t\r\n'＝＋－＠")
 def pieces(audit: Audit, screen: Screen = PLAIN) -> Pieces:  # noqa: ARG001 - the header is the same for all
     """The header and each row, `\\r\\n` at the end of each. A terminal gets control characters as escapes, as elsewhere.
 
-    `effects` and `confidence` are the workload's. Least and greatest are over the cases; a measure is empty where a case has
-    none, and where some cases have shares and others a weight. `change_...` is after / before - 1 of the container,
-    `pod_change_...` of its pod. A row without a container stands for a pod that has none, one without a pod for those of
-    the workload that could not be predicted.
+    `effects` and `confidence` are the workload's, `pod_effects` what holds of the pod. Least and greatest are over the cases; a
+    measure is empty where a case has none, and where some cases have shares and others a weight. `change_...` is after / before
+    - 1 of the container, `pod_change_...` of its pod. A row without a container stands for a pod that has none, one without a
+    pod for those of the workload that could not be predicted.
     """
     parts, texts = Kept(parts_of), Kept(lambda form: _rows(form, screen))
 
@@ -107,7 +108,8 @@ def _of_pod(
     pod: Figures, of_workload: str, texts: list[tuple[str, ...]], numbers: list[list[str]], screen: Screen
 ) -> str:
     """The rows of a pod."""
-    begin = f"{of_workload},{_cells((pod.name, pod.node, pod.qos, pod.handler), screen)}"
+    own = pod.name, pod.node, pod.qos, pod.handler, ";".join(pod.effects)
+    begin = f"{of_workload},{_cells(own, screen)}"
     if not texts:
         return f"{begin}{_empty_after(_AFTER_POD)}"
     return "".join([filled(begin, text, _without_null(row)) for text, row in zip(texts, numbers, strict=True)])

@@ -8,7 +8,9 @@ from msgspec import Struct
 T = TypeVar("T")
 _LEAST_TEXT = 200
 
-IN_FULL = "all of it: `-o json=FILE`, or `-o csv=FILE` for a row a container, in the same run or with `kubectl cgaudit report`"
+IN_FULL = (
+    "all of it: `-o json=FILE`, of containers also `-o csv=FILE`, in the same run or with `kubectl cgaudit report`"
+)
 
 
 class Limits(Struct, frozen=True):

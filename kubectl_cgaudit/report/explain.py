@@ -6,6 +6,8 @@ from itertools import zip_longest
 from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.compare import Case, Comparison
+from kubectl_cgaudit.judge.confidence import taken_for_granted
+from kubectl_cgaudit.judge.pods import is_lost, stops
 from kubectl_cgaudit.report.beside import beside
 from kubectl_cgaudit.report.drawing import bar, below, branches
 from kubectl_cgaudit.report.explain_levels import Level, levels
@@ -35,8 +37,22 @@ def render(comparison: Comparison, pod: Pod, handler: str, screen: Screen = PLAI
     for case in comparison.cases:
         if case.when:
             lines += ["", *_wrapped([f"IF {case.when.upper()}"], screen)]
-        lines += ["", *_case(comparison, case, index, handler, screen)]
+        fate = list(_stops(comparison, case, pod, handler))
+        lines += ["", *_wrapped(fate, screen), *_case(comparison, case, index, handler, screen, stops=bool(fate))]
     return screen.finished("\n".join(lines) + "\n")
+
+
+def _stops(comparison: Comparison, case: Case, pod: Pod, handler: str) -> Iterator[str]:
+    """Before any number: that there will be none."""
+    found = stops(pod, handler, case, surely=not taken_for_granted(comparison.state, handler))
+    if not found:
+        return
+    does_not = "DOES NOT RUN" if "stops" in found else "MAY NOT RUN"
+    if is_lost(case):
+        why = f"kubelet {case.then.kubelet_version} does not start on cgroup v1 (CGA101)"
+    else:
+        why = "a container's limit is more than its pod's, and it does not start (CGA301)"
+    yield f"AFTER THE MOVE IT {does_not}: {why}. The numbers of after are those it would have."
 
 
 def _wrapped(texts: Iterable[str], screen: Screen, indent: str = "") -> list[str]:
@@ -55,12 +71,14 @@ def _sure(comparison: Comparison, handler: str) -> str:
     return ", ".join(f"{what} {state.basis_of(about).confidence}" for what, about in asked.items())
 
 
-def _case(comparison: Comparison, case: Case, index: int, handler: str, screen: Screen) -> Iterator[str]:
+def _case(
+    comparison: Comparison, case: Case, index: int, handler: str, screen: Screen, *, stops: bool
+) -> Iterator[str]:
     now = list(levels(comparison.node, case.before, index, case.now, handler))
     then = list(levels(comparison.node, case.after, index, case.then, handler))
     before, after = _setup(case.now, handler), _setup(case.then, handler)
     if now == then:
-        yield from _wrapped([f"NOW, AND NOTHING CHANGES: {before}"], screen)
+        yield from _wrapped([f"{'NOW' if stops else 'NOW, AND NOTHING CHANGES'}: {before}"], screen)
     else:
         yield from _wrapped([f"NOW: {before}", f"AFTER: {after}"], screen)
     yield ""

@@ -23,8 +23,8 @@ _TILES: dict[Effect, tuple[str, str]] = {
     "unknown": ("?", "cannot be said"),
     "moves": ("⇄", "CPU moves inside the pod, nothing worse"),
     "gains": ("▲", "gain against system processes"),
-    "nominal": ("#", "only the number changes"),
-    "none": ("=", "nothing changes"),
+    "nominal": ("#", "another number, no CPU beyond the thresholds"),
+    "none": ("=", "nothing changes beyond the thresholds"),
 }
 _SECTIONS = (
     ("nodes", "Nodes"),

@@ -14,7 +14,8 @@ CUT = "\x00"
 
 _LEAST_NAME = 63
 # Only what no viewer could take for markup or for an address stays code.
-_PLAIN_CODE = re.compile(r"(?:(?!://)[\w .,:;=/+*()%'-])+")
+# Two braces, or one and a percent sign, would begin a template where the page is made by one.
+_PLAIN_CODE = re.compile(r"(?:(?!://|\{[{%])[\w .,:;=/+*()%'{}-])+")
 
 
 class Live(str):

@@ -194,17 +194,17 @@ def _quoted(text: str) -> str:
 def _stated(audit: Audit) -> Iterator[tuple[Finding, str | None, tuple[str, ...] | None]]:
     """Every finding with its baselineState and the grounds of its suppressions: where one result has them, all have.
 
-    Whatever became of it, a finding keeps its place among those of its rule and subject, and so its fingerprint.
+    What is gone is no result: code scanning reads no `absent`, and would open an alert for it. Whatever became of it, a finding
+    keeps its place among those of its rule and subject, and so its fingerprint.
     """
     none = () if audit.excepted else None
-    new, unchanged, absent = ("new", "unchanged", "absent") if audit.baseline else (None, None, None)
+    new, unchanged = ("new", "unchanged") if audit.baseline else (None, None)
     found: Iterable[tuple[Finding, str | None, tuple[str, ...] | None]] = chain(
         ((each, new, none) for each in audit.findings),
         ((each, unchanged, none) for each in audit.known),
         ((each.finding, unchanged if each.in_baseline else new, (_justification(each),)) for each in audit.excepted),
     )
     yield from sorted(found, key=lambda entry: entry[0].order) if audit.known or audit.excepted else found
-    yield from ((each, absent, none) for each in audit.fixed)
 
 
 def _justification(each: ExceptedFinding) -> str:

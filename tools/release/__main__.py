@@ -48,6 +48,8 @@ def date() -> int:
     if said:
         return int(said)
     command = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
+    if not (ROOT / ".git").exists():
+        raise SystemExit("this is no clone of the repository; say the date of the release: SOURCE_DATE_EPOCH=SECONDS")
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - git, with our own words
     return int(done.stdout)
 
