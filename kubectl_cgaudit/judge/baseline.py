@@ -141,9 +141,11 @@ def _notes(earlier: Earlier | Audit, audit: Audit, untold: int) -> Iterator[str]
         )
     if not then.complete:
         yield "The baseline is incomplete: what is new may only have been unread then"
+    if then.filter != now.filter:
+        untold = 0
     if untold and not now.complete:
         yield "This audit is incomplete: what is gone cannot be told"
-    elif untold and then.filter == now.filter:
+    elif untold:
         these, are = ("it", "is") if untold == 1 else ("they", "are")
         yield (
             f"Of {counted(untold, 'finding')} of the baseline it cannot be told whether {these} {are} gone: what the nodes run "
