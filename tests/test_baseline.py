@@ -216,7 +216,7 @@ def test_another_filter_other_thresholds_and_what_is_incomplete_are_noted() -> N
     assert gone.baseline is not None
     assert gone.baseline.notes == (
         "The baseline is incomplete: what is new may only have been unread then",
-        "This audit is incomplete: what is gone may only be unread now",
+        "This audit is incomplete: what is gone cannot be told",
     )
 
 

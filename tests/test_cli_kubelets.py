@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_cgaudit.cli.main import run
-from tests.support import GOLDEN, RECORDED_FLAGS, container, listed, node, pod
+from tests.support import GOLDEN, RECORDED_FLAGS, STATES, container, listed, node, pod
 
 KUBELETS = [*RECORDED_FLAGS[:-2], f"--kubelet=files:{GOLDEN}"]
 
@@ -75,7 +75,13 @@ def test_verify_agrees_with_the_recorded_kubelets(capsys: pytest.CaptureFixture[
         "77 cgroups of 3 nodes compared with their kubelets: no difference.\n"
         "Kubelets do not show system.slice unless they are told to: its weight is not\n"
         "  verified.\n"
+        "What worker-a, worker-b, worker-c should run, or part of it, nobody said: it was\n"
+        "  taken from the kubelets themselves, so that it agrees says nothing of an\n"
+        "  upgrade. Say the cgroup version and the runtimes with --states.\n"
     )
+    # Where all of it is said, what agrees is verified.
+    assert run(["verify", *KUBELETS, "--states", str(STATES)]) == 0
+    assert "nobody said" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("flags", "named"), [(["-n", "shop"], "-n"), (["-l", "app=web"], "-l")])
@@ -115,6 +121,9 @@ def test_verify_compares_no_numbers_of_a_node_on_another_cgroup_version(
         "50 cgroups of 2 nodes compared with their kubelets: no difference.\n"
         "Kubelets do not show system.slice unless they are told to: its weight is not\n"
         "  verified.\n"
+        "What worker-a, worker-c should run, or part of it, nobody said: it was taken\n"
+        "  from the kubelets themselves, so that it agrees says nothing of an upgrade.\n"
+        "  Say the cgroup version and the runtimes with --states.\n"
         "worker-b: cgroup v1 is predicted, its kubelet says v2. Nothing else of it is\n"
         "  compared; correct --states.\n"
     )

@@ -89,6 +89,7 @@ def chosen(spaces: Iterable[str], namespace: str | None, words: str) -> list[tup
             "namespace z",
             "Correct -n: there are pods in n00, n01, n02, n03, n04, n05, n06, n07, n08, n09 and 2 more",
         ),
+        (("a", "b"), "a,b", "namespace a,b", "Run once for each namespace: -n takes one, as kubectl's does"),
         (("a", "b", "a"), "a", "namespace a, label x", "Correct -l: of 2 pods of namespace a none has such labels"),
         (("a",), None, "label namespace x", "Correct -l: of 1 pod none has such labels"),
     ],
@@ -116,3 +117,25 @@ def test_a_filter_reads_well_wherever_it_is_said() -> None:
 
 def test_a_filter_that_matches_some_pods_leaves_no_gap() -> None:
     assert chosen(("x", "y"), "x", "namespace x") == []
+
+
+def test_talos_has_no_system_slice_to_compare_with() -> None:
+    """Its own cgroups stand beside kubepods: until somebody says with what weight, nothing of it is a pass or can be set."""
+    talos = node("t", cpu="64", osImage="Talos (v1.11.2)")
+    rules = "- {cgroup: v1, runtimes: {default: linear}}"
+    objects = cluster(talos, pod("p", container("c", "40"), on="t"))
+    result = audited(objects, rules, "v2")
+    assert [(each.what, each.why) for each in result.coverage.gaps] == [
+        (
+            "node t",
+            "Talos has no system.slice: init, system and podruntime compete with pods at the root, and nobody said with what "
+            "weight",
+        )
+    ]
+    remedies = {each.rule: each.remedy for each in result.findings if each.rule in ("CGA201", "CGA202")}
+    assert list(remedies) == ["CGA201", "CGA202"]
+    assert [each.startswith("Talos has no system.slice and sets the weights") for each in remedies.values()] == [
+        True
+    ] * 2
+    said = audited(objects, f"{rules[:-1]}, root: {{init: 2048, system: 1536, podruntime: 4096}}}}", "v2")
+    assert said.coverage.gaps == ()

@@ -396,3 +396,16 @@ def test_an_open_row_says_which_side_is_open() -> None:
     found = diff(audited(cluster(N1, A), half, "runtime"), now_of(cluster(N1, A), BOTH))
     assert found.summary.notes[0] == "What ran before on n1 is not known, so what depends on it cannot be said."
     assert not [note for note in found.summary.notes if note.startswith("What runs now on n1 is not known")]
+
+
+def test_what_came_true_by_the_states_file_alone_is_said_to_rest_on_it() -> None:
+    """Whatever else is only likely of the node, as the kubelet's formula is."""
+    objects = cluster(N1, A)
+    before = audited(objects, V2_LINEAR, "runtime")
+    found = diff(before, now_of(objects, V2_QUADRATIC))
+    assert found.summary.workloads["came-true"] == 1
+    assert found.summary.notes == (
+        "What runs now on n1 is taken from the states file, not measured: what came true rests on it.",
+    )
+    same = diff(audited(objects, V2_QUADRATIC, "runtime"), now_of(objects, V2_QUADRATIC))
+    assert same.summary.notes == ()

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kubectl_cgaudit.collect import files
-from kubectl_cgaudit.collect.model import Cluster, Owner
+from kubectl_cgaudit.collect.model import Cluster, Gap, Owner
 from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.errors import InputError
 from tests.support import container, node, pod, read_text, refused_text
@@ -95,7 +95,8 @@ def test_without_pods_the_audit_is_incomplete_but_goes_on(tmp_path: Path) -> Non
 @pytest.mark.parametrize("suffix", ["json", "yaml"])
 def test_whole_pages_of_pods_may_be_what_kubectl_had_when_its_list_broke_off(tmp_path: Path, suffix: str) -> None:
     def notes(amount: int) -> tuple[str, ...]:
-        text = listed(N, *(pod(f"p{number}", container("c", "250m")) for number in range(amount)))
+        pods = [pod(f"p{number}", container("c", "250m"), namespace=f"ns{number % 2}") for number in range(amount)]
+        text = listed(N, *pods)
         path = tmp_path / f"cut.{suffix}"
         path.write_text(text if suffix == "json" else yaml.dump(json.loads(text), Dumper=yaml.CSafeDumper))
         return read(path).reading.notes
@@ -107,6 +108,45 @@ def test_whole_pages_of_pods_may_be_what_kubectl_had_when_its_list_broke_off(tmp
     assert notes(500) == (told.format(500),)
     assert notes(1000) == (told.format(1000),)
     assert notes(499) == notes(501) == ()
+
+
+def test_pods_of_one_namespace_may_have_been_saved_without_all_the_others(tmp_path: Path) -> None:
+    def notes(*spaces: str) -> tuple[str, ...]:
+        path = tmp_path / "some.json"
+        path.write_text(listed(N, *(pod(f"p{space}", container("c"), namespace=space) for space in spaces)))
+        return read(path).reading.notes
+
+    assert notes("shop") == (
+        "All pods are of namespace shop: if others were left out, these get less CPU than is shown, for all of a node share "
+        "it. Save them with -A: kubectl get nodes,pods -A -o json",
+    )
+    assert notes("shop", "kube-system") == notes("kube-system") == ()
+
+
+def test_an_object_that_is_there_twice_and_not_alike_is_a_gap(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    old.write_text(listed(N, pod("p", container("c", "1")), pod("q", container("c", "1"))))
+    new.write_text(listed(N, pod("p", container("c", "2")), pod("q", container("c", "1"))))
+    both = read(old, new)
+    assert both.reading.gaps == (
+        Gap(
+            "pod default/p",
+            "it is in the input more than once, and not alike: the first was taken",
+            "Give each object once: leave the older file out",
+        ),
+    )
+    assert both.reading.duplicates == 3
+    assert both.pods[0].containers[0].request_milli == 1000
+    assert read(old, old).reading.gaps == ()
+
+
+def test_a_pod_has_containers(tmp_path: Path) -> None:
+    path = tmp_path / "cut.json"
+    cut = pod("p")
+    del cut["spec"]["containers"]
+    path.write_text(listed(N, cut))
+    with pytest.raises(InputError, match=r"spec\.containers: it has none, and every Pod does; correct the input"):
+        read(path)
 
 
 SAVE = "save it with: kubectl get nodes,pods -A -o json"

@@ -309,9 +309,7 @@ def test_a_large_cluster_is_cut_and_the_page_says_so() -> None:
     page = Page(text)
     assert len(text.encode()) < MOST
     assert len(rows(text)) == 1500
-    in_full = (
-        "all of it: -o json=FILE, of containers also -o csv=FILE, in the same run or with kubectl cgaudit report."
-    )
+    in_full = "all of it: -o json=FILE, of containers also -o csv=FILE, in the same run or with kubectl cgaudit report."
     for left_out in ("28500 more workloads that change", "29940 more findings of this rule"):
         assert f"{left_out} not shown here; {in_full}" in page.text
     assert f"The rest is not shown here; {in_full}" in page.text

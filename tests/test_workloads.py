@@ -94,9 +94,12 @@ def test_pods_on_nodes_that_were_not_read_are_unknown_and_a_gap() -> None:
     )
 
 
-def test_windows_virtual_and_homeless_are_set_apart_counted_and_named() -> None:
+@pytest.mark.parametrize(
+    ("label", "value"), [("type", "virtual-kubelet"), ("eks.amazonaws.com/compute-type", "fargate")]
+)
+def test_windows_virtual_and_homeless_are_set_apart_counted_and_named(label: str, value: str) -> None:
     windows = node("win", labels={"kubernetes.io/os": "windows"})
-    virtual = node("aci", labels={"type": "virtual-kubelet"})
+    virtual = node("aci", labels={label: value})
     result = audited(
         cluster(
             node(),

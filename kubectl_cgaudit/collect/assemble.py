@@ -35,6 +35,8 @@ class Assembly:
         self._ignored: dict[str, int] = {}
         self._duplicates = 0
         self._bad: list[Unread] = []
+        self.unlike: list[str] = []
+        """Objects that came more than once, and not alike."""
         self.gaps: list[Gap] = []
         self.notes: list[str] = []
 
@@ -90,11 +92,11 @@ class Assembly:
             if kind == "Node":
                 node = reduce.node(decode(raw, wire.Node), self._same)
                 self._named(kind, node.name)
-                self._once(self._nodes, node.name, node)
+                self._once(self._nodes, node.name, node, f"node {node.name}")
             elif kind == "Pod":
                 pod = reduce.pod(decode(raw, wire.Pod), self._selects, self._same, measured=self._measured)
                 self._named(kind, pod.name)
-                self._once(self._pods.setdefault(pod.namespace, {}), pod.name, pod)
+                self._once(self._pods.setdefault(pod.namespace, {}), pod.name, pod, f"pod {pod.namespace}/{pod.name}")
             elif kind in ("ReplicaSet", "Job"):
                 self.expect(kind)
                 key, owner = reduce.owner(decode(raw, wire.Owned), self._same)
@@ -124,8 +126,11 @@ class Assembly:
         if not name:
             raise InputError(f"a {kind} without metadata.name")
 
-    def _once(self, table: dict[str, T], key: str, value: T) -> None:
-        self._duplicates += key in table
+    def _once(self, table: dict[str, T], key: str, value: T, title: str) -> None:
+        if key in table:
+            self._duplicates += 1
+            if table[key] != value:
+                self.unlike.append(title)
         table.setdefault(key, value)
 
     def aside(self) -> "Assembly":

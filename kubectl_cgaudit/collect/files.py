@@ -12,8 +12,11 @@ from kubectl_cgaudit.collect.model import Cluster, Gap
 from kubectl_cgaudit.collect.progress import STEP, Progress, silent
 from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.errors import InputError
+from kubectl_cgaudit.text import named
 
 _MIB = 20
+_NAMED = 5
+_OF_EVERY_CLUSTER = "kube-system"
 _KUBECTL_PAGE = 500
 """kubectl's --chunk-size."""
 
@@ -103,6 +106,11 @@ def _add(data: bytes, path: str, assembly: Assembly, progress: Progress) -> None
 
 
 def _whole(assembly: Assembly, paths: tuple[str, ...]) -> Cluster:
+    unlike = sorted(set(assembly.unlike))
+    if unlike:
+        what = unlike[0] if len(unlike) == 1 else f"{len(unlike)} objects ({named(unlike, _NAMED)})"
+        why = "it is in the input more than once, and not alike: the first was taken"
+        assembly.gaps.append(Gap(what, why, "Give each object once: leave the older file out"))
     cluster = assembly.cluster(", ".join("standard input" if path == "-" else Path(path).name for path in paths))
     if not cluster.nodes:
         raise InputError(f"no Node in {_listing(paths)}, so nothing can be predicted; {SAVE}")
@@ -116,6 +124,7 @@ def _listing(paths: tuple[str, ...]) -> str:
 def _with_doubts(cluster: Cluster) -> Cluster:
     gaps, notes = list(cluster.reading.gaps), list(cluster.reading.notes)
     amount = len(cluster.pods)
+    spaces = {pod.namespace for pod in cluster.pods}
     if not amount:
         gaps.append(Gap("pods", "there is no Pod in the input", f"Save it with: {COMMAND}"))
     elif amount % _KUBECTL_PAGE == 0:
@@ -123,6 +132,12 @@ def _with_doubts(cluster: Cluster) -> Cluster:
         notes.append(
             f"Exactly {amount} pods were read, and kubectl lists {_KUBECTL_PAGE} at a time: if it ended with an error, "
             "the rest is missing. See its exit code, or have kubectl cgaudit snapshot read the cluster"
+        )
+    if len(spaces) == 1 and not spaces & {_OF_EVERY_CLUSTER}:
+        (space,) = spaces
+        notes.append(
+            f"All pods are of namespace {space}: if others were left out, these get less CPU than is shown, for all of a node "
+            f"share it. Save them with -A: {COMMAND}"
         )
     reading = msgspec.structs.replace(cluster.reading, gaps=tuple(sorted(gaps)), notes=tuple(notes))
     return msgspec.structs.replace(cluster, reading=reading)

@@ -17,6 +17,7 @@ _KUBELET_PORT = 10250
 _CGROUP_ROOT = "/sys/fs/cgroup"
 _RESIZES = {"PodResizePending", "PodResizeInProgress"}
 _NOT_GRANTED = {"Proposed", "Deferred", "Infeasible"}
+_FARGATE = "eks.amazonaws.com/compute-type"
 _TYPE_LABELS = ("type", "liqo.io/type")
 _NO_SPEC, _NO_STATUS, _UNSAID = wire.PodSpec(), wire.PodStatus(), wire.Resources()
 
@@ -61,7 +62,9 @@ def _kubelet_port(status: wire.NodeStatus) -> int:
 
 
 def _node_kind(info: wire.NodeInfo, labels: dict[str, str], cpu: int | None) -> NodeKind:
-    if any(labels.get(label) in _VIRTUAL_TYPES for label in _TYPE_LABELS) or "virtual-kubelet" in info.kubelet_version:
+    if labels.get(_FARGATE) == "fargate" or any(labels.get(label) in _VIRTUAL_TYPES for label in _TYPE_LABELS):
+        return "virtual"
+    if "virtual-kubelet" in info.kubelet_version:
         return "virtual"
     if "windows" in (info.operating_system.lower(), labels.get("kubernetes.io/os")):
         return "windows"
@@ -74,6 +77,8 @@ def pod(raw: wire.Pod, selects: Selects, same: Same, *, measured: bool = True) -
     Raises InputError when one of its CPU amounts is no quantity.
     """
     meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
+    if spec.containers is None and meta.name:
+        raise InputError("spec.containers: it has none, and every Pod does")
     labels = meta.labels or {}
     namespace = meta.namespace or "default"
     resizing, pending = _is_resizing(status), _is_pending(status)

@@ -34,6 +34,11 @@ def defaults(kubelet_version: str) -> State:
     )
 
 
+def has_no_slice(node: Node) -> bool:
+    """Whether a node has no system.slice, for it runs no systemd: https://docs.siderolabs.com/talos, on `talosctl cgroups`."""
+    return node.os_image.startswith("Talos")
+
+
 def evidence(node: Node) -> Iterator[Evidence]:
     """What the kubelet's version hints at."""
     version = KubeletVersion.parse(node.kubelet_version)

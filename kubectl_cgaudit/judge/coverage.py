@@ -13,15 +13,15 @@ _SPACES = 10
 _READ = "read: top owners"
 
 
-def cover(cluster: Cluster, unmatched: tuple[str, ...]) -> Coverage:
-    """The coverage of an audit of this cluster."""
+def cover(cluster: Cluster, unmatched: tuple[str, ...], without_slice: tuple[str, ...] = ()) -> Coverage:
+    """The coverage of an audit of this cluster; `without_slice` are nodes without a system.slice, of which nobody said more."""
     reading = cluster.reading
     kinds: dict[str, NodeKind] = {node.name: node.kind for node in cluster.nodes}
     active = [pod for pod in cluster.pods if not pod.finished]
     placed = Counter(kinds[pod.node] for pod in active if pod.node in kinds)
     gaps = [GapRecord(gap.what, gap.why, gap.remedy) for gap in reading.gaps]
     gaps += _no_match(cluster) + _unusable(cluster) + _missing(cluster) + _without_kubepods(cluster)
-    gaps += _unread_classes(active, cluster)
+    gaps += _unread_classes(active, cluster) + _without_slice(without_slice)
     return Coverage(
         complete=not gaps,
         source=reading.source,
@@ -55,7 +55,9 @@ def _no_match(cluster: Cluster) -> list[GapRecord]:
     first = cluster.reading.filter.partition(", ")[0]
     wanted = first.removeprefix("namespace ") if first.startswith("namespace ") else ""
     spaces = Counter(pod.namespace for pod in cluster.pods)
-    if wanted and wanted not in spaces:
+    if "," in wanted:
+        remedy = "Run once for each namespace: -n takes one, as kubectl's does"
+    elif wanted and wanted not in spaces:
         near = get_close_matches(wanted, sorted(spaces), n=1)
         perhaps = f", perhaps to {near[0]}" if near else ""
         remedy = f"Correct -n{perhaps}: there are pods in {named(sorted(spaces), _SPACES)}"
@@ -91,6 +93,16 @@ def _without_kubepods(cluster: Cluster) -> list[GapRecord]:
     return [GapRecord(what, why, "Set cgroupsPerQOS to true, its default, or leave the numbers of these pods aside")]
 
 
+def _without_slice(names: tuple[str, ...]) -> list[GapRecord]:
+    if not names:
+        return []
+    why = "Talos has no system.slice: init, system and podruntime compete with pods at the root, and nobody said with what weight"
+    remedy = (
+        "Say it with --states (root: {init: N, system: N, podruntime: N}), as `talosctl cgroups --preset cpu` shows it"
+    )
+    return [GapRecord(_these("node", names), why, remedy)]
+
+
 def _unread_classes(active: Sequence[Pod], cluster: Cluster) -> list[GapRecord]:
     """Runtime classes that pods name and that were not read, or are gone: which handler they stand for decides their formula."""
     classes = {pod.runtime_class for pod in active if pod.runtime_class and pod.node}
@@ -101,7 +113,10 @@ def _unread_classes(active: Sequence[Pod], cluster: Cluster) -> list[GapRecord]:
     it, it_is, it_was = ("it", "it is", "it was") if len(unread) == 1 else ("them", "they are", "they were")
     if cluster.runtime_classes is None:
         seen = f"{it_was} not read"
-        remedy = "Read RuntimeClasses too: list them with -f, or ask for list on runtimeclasses"
+        remedy = (
+            "Read RuntimeClasses too: kubectl get runtimeclasses -o json > runtimeclasses.json, and add -f runtimeclasses.json; "
+            "live, list on runtimeclasses is enough"
+        )
     else:
         seen = f"{it_is} not among the RuntimeClasses that were read"
         without = f"See kubectl get runtimeclasses: without {it} such pods cannot be created anew"

@@ -49,6 +49,8 @@ class Verification(Struct, frozen=True, rename="camel"):
     little of the others, and their formula is the runtime's alone."""
     not_compared: dict[str, tuple[str, ...]]
     """Nodes that could not be compared, and why."""
+    as_measured: tuple[str, ...] = ()
+    """Nodes of which the measurement itself said the cgroup version or a runtime's formula: that these agree proves nothing."""
     late: tuple[str, ...] = ()
     """Nodes whose Burstable slice is greater than its pods make it, by no more than pods that have ended. Kubelets write it anew
     once a minute: until then it proves nothing."""
@@ -70,6 +72,7 @@ class _OfNode(Struct):
 def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
     """Compare all nodes. Raises UsageError when the states file does not fit one of them."""
     placed, ended = placed_pods(cluster), _ended(cluster)
+    as_measured = []
     found: dict[str, _OfNode] = {}
     contradicted: dict[str, str] = {}
     for node in cluster.nodes:
@@ -78,6 +81,9 @@ def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
             continue
         here = placed.get(node.name, ())
         state = settle_as_told(node, here, cluster, rules)
+        asked = ["cgroup", *(f"runtime:{used}" for used in {used for _, used in here})]
+        if any(state.basis_of(about).confidence == "certain" for about in asked):
+            as_measured.append(node.name)
         # What the states file says has the last word, so that a wrong one shows.
         under = [setup for _, setup in setups(state, {used for _, used in here})]
         predicted = list(_predicted(node, here, under))
@@ -100,6 +106,7 @@ def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
             name: (each.shown, each.running) for name, each in found.items() if each.shown * 2 < each.running
         },
         not_compared=_not_compared(cluster, {*found, *contradicted}),
+        as_measured=tuple(name for name in as_measured if name in found),
         late=tuple(name for name, each in found.items() if each.late),
     )
 

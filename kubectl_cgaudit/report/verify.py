@@ -44,6 +44,11 @@ def _said(result: Verification) -> Iterator[str]:
             why = "" if few else ": ended since, or not created yet"
             yield f"{counted(result.unmeasured, 'predicted cgroup')} {were} not shown{why}."
         yield "Kubelets do not show system.slice unless they are told to: its weight is not verified."
+    if result.as_measured:
+        yield (
+            f"What {named(result.as_measured, _NAMED)} should run, or part of it, nobody said: it was taken from the kubelets "
+            "themselves, so that it agrees says nothing of an upgrade. Say the cgroup version and the runtimes with --states."
+        )
     if result.late:
         yield (
             f"The Burstable slice of {named(result.late, _NAMED)} is not verified: it may still hold pods that have ended, as "

@@ -45,7 +45,7 @@ def concluded(
         *_of_the_sides(diff),
         *_contradictions("Before", before),
         *_contradictions("Now", after),
-        *_of_the_nodes(before, after, ambiguous, baseless),
+        *_of_the_nodes(before, after, ambiguous, baseless, came_true=bool(nodes["came-true"] + workloads["came-true"])),
     )
     against = any(node.contradictions for node in after)
     sentence = " ".join(_sentences(diff, nodes, workloads, moved=moved, against=against))
@@ -105,11 +105,13 @@ def _contradictions(when: str, nodes: Sequence[NodeAudit]) -> Iterator[str]:
 
 
 def _of_the_nodes(
-    before: Sequence[NodeAudit], after: Sequence[NodeAudit], ambiguous: Sequence[str], baseless: Sequence[str]
+    before: Sequence[NodeAudit],
+    after: Sequence[NodeAudit],
+    ambiguous: Sequence[str],
+    baseless: Sequence[str],
+    *,
+    came_true: bool,
 ) -> Iterator[str]:
-    told = [node.name for node in after if node.confidence == "assumed"]
-    if told:
-        yield f"What runs now on {named(told, _NAMED)} is taken from the states file, not measured: what came true rests on it."
     was_unknown = [node.name for node in before if node.confidence == "unknown"]
     if was_unknown:
         yield f"What ran before on {named(was_unknown, _NAMED)} is not known, so what depends on it cannot be said."
@@ -129,3 +131,6 @@ def _of_the_nodes(
             f"{named(ambiguous, _NAMED)} took the place of nodes of the same size for which different things were predicted: "
             "which of which cannot be said, so they are shown as new."
         )
+    told = [node.name for node in after if any(known.confidence == "assumed" for known in node.known.values())]
+    if told and came_true:
+        yield f"What runs now on {named(told, _NAMED)} is taken from the states file, not measured: what came true rests on it."

@@ -10,6 +10,7 @@ from kubectl_cgaudit.cgroups.version import COMPRESSIBLE_FROM
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, linear, milli_to_shares
 from kubectl_cgaudit.collect.model import Cluster, Node, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
+from kubectl_cgaudit.detect.reading import has_no_slice
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, default_root_value, unit_of
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
@@ -25,6 +26,10 @@ _RESERVE_STEP = 10
 _NEAR = 1.02
 _GRADED = graded((0.5, "high"), (0.2, "medium"))
 _NAMED = 5
+_NO_SLICE = (
+    "Talos has no system.slice and sets the weights beside kubepods itself: say them with --states (root: ...) before you "
+    "believe this; there is nothing to set by hand."
+)
 
 
 def _losses(context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
@@ -52,6 +57,8 @@ def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> 
 
 
 def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: float) -> str:
+    if has_no_slice(comparison.node):
+        return _NO_SLICE
     now, of_node = _ratio(case)
     if of_node > change / 2:
         counts = pod_level_resources(case.now.kubelet_version) != pod_level_resources(case.then.kubelet_version)
@@ -111,6 +118,8 @@ def _elsewhere(context: Context, worst: Comparison, others: Sequence[Comparison]
 
 def _node_remedy(context: Context, comparison: Comparison) -> str:
     """In a few words, for the case in which the node's pods lose most."""
+    if has_no_slice(comparison.node):
+        return "nothing to set by hand"
     case = min(comparison.cases, key=lambda each: _ratio(each)[1])
     now, change = _ratio(case)
     if change > -context.thresholds.system_loss / 2:
@@ -199,6 +208,8 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> tuple[f
 
 
 def _raise_system(cluster: Cluster, node: Node, case: Case, limit: float) -> str:
+    if has_no_slice(node):
+        return _NO_SLICE
     # The rule holds from the limit on, so the least value that is enough lies just beyond it.
     wanted = math.floor((case.after.kubepods.value or 0) / limit) + 1
     under = f"brings it under {number(limit)} : 1"
