@@ -237,3 +237,12 @@ def test_205_says_what_helps_under_the_formula_of_then(request_: str, runtime: s
     objects = cluster(node(), pod("p", container("app", "1"), container("s", request_)))
     found = of_rule(audited(objects, f"- {{cgroup: v1, runtimes: {{default: {runtime}}}}}", "v2"), "CGA205")
     assert found["default/p"].remedy == remedy
+
+
+def test_205_of_a_pod_whose_kubelet_does_not_read_what_it_asks_for_as_a_whole() -> None:
+    whole = pod("p", container("a"), resources={"requests": {"cpu": "2"}, "limits": {"cpu": "2"}})
+    finding = the_finding("CGA205", V2_LINEAR, "v2", node(kubelet="v1.31.2"), whole)
+    assert finding.seen.startswith("Pod default/p asks for 2000m (2 shares) and gets weight 1, ")
+    assert finding.seen.endswith(" It is so now, too. Its kubelet does not read what a pod asks for as a whole.")
+    assert finding.remedy == "Give its containers requests of their own, or the node a kubelet from 1.34 on."
+    assert of_rule(audited(cluster(node(kubelet="v1.34.1"), whole), V2_LINEAR, "v2"), "CGA205") == {}

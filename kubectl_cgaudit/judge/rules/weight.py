@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kubectl_cgaudit.cgroups.pods import pod_request
-from kubectl_cgaudit.cgroups.weights import MIN_SHARES, Formula, quadratic, shares_with_weight
+from kubectl_cgaudit.cgroups.weights import MIN_SHARES, Formula, milli_to_shares, quadratic, shares_with_weight
 from kubectl_cgaudit.collect.model import COMPETING, Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.runtime import ContainerFormula
@@ -116,6 +116,10 @@ def _collision(_context: Context, subject: _Seen) -> Look:
             f"{what} asks for {milli}m ({shares} shares) and gets weight 1, the least there is: no more than a sibling "
             f"that asks for 1m, or for nothing.{already}"
         )
+        if milli_to_shares(milli) != shares:
+            # Only of a pod as a whole the kubelet may not read what it asks for.
+            unread = f"{seen} Its kubelet does not read what a pod asks for as a whole."
+            return unread, "Give its containers requests of their own, or the node a kubelet from 1.34 on."
         least = _least_above_one("quadratic" if formula == "quadratic" else "linear")
         remedy = f"Raise the request to {least}m, the least that gets weight 2, or more."
         if container:
