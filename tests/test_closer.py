@@ -74,8 +74,7 @@ def test_what_does_not_run_is_not_said_to_keep_its_cpu() -> None:
     assert audit.workloads[0].effect == "stops"
     assert found is not None
     assert found.why == (
-        "p does not run after the move: n1 does not come back, or a container does not start. The findings say which, and why; "
-        "the numbers of after are those it would have."
+        "p does not run after the move: n1 does not come back, or a container does not start. The findings say which, and why."
     )
 
 
@@ -90,6 +89,8 @@ def test_of_a_workload_that_stops_the_pod_that_stops_is_shown() -> None:
         "w-b",
         "Of its 3 pods this is the one that does not run after the move, or the first of these.",
     )
+    assert found.after == ()
+    assert {row[3] for row in found.rows} == {"stops"}
     shown = {row.where: row.share for row in appendix.rows(audit.workloads) if not row.container}
     assert shown == {"w-a on a": "61%", "2 pods, such as w-b, on 2 nodes": "80% -> stops"}
     effects = {row["pod"]: row["pod_effects"] for row in DictReader(io.StringIO(csv.render(audit)))}

@@ -32,6 +32,7 @@ class Closer(Struct, frozen=True):
     when: str
     now: tuple[Level, ...]
     after: tuple[Level, ...]
+    """Empty where the pod does not run after the move."""
     rows: tuple[tuple[str, str, str, str], ...]
     """Level, who writes it, now, after."""
     why: str
@@ -70,8 +71,11 @@ def closer(
         pod=pod,
         when=pod.cases[index].when,
         now=now,
-        after=after,
-        rows=tuple(_rows(now, after, pod, index)),
+        after=() if stopping else after,
+        rows=tuple(
+            (name, writer, was, "stops" if stopping else then)
+            for name, writer, was, then in _rows(now, after, pod, index)
+        ),
         why=_why(workload, pod, case, index),
         findings=findings.get((workload.namespace, workload.name, workload.kind), ()),
         others=_chosen_for(workload, None if stopping else change) if len(workload.pods) > 1 else "",
@@ -142,7 +146,7 @@ def _why(workload: WorkloadAudit, pod: PodAudit, case: NodeCase, index: int) -> 
     if workload.effect == "stops":
         parts = [
             f"{pod.name} does not run after the move: {pod.node} does not come back, or a container does not start. The findings "
-            "say which, and why; the numbers of after are those it would have."
+            "say which, and why."
         ]
     else:
         parts = list(_against_system(pod, case, index))
