@@ -112,7 +112,7 @@ def test_what_cannot_be_told_now_is_not_gone() -> None:
     assert ids(found.fixed) == [("CGA201", AUDIT.findings[1].subject.title)]
     assert found.baseline is not None
     assert found.baseline.notes == (
-        "Of 2 findings of the baseline it cannot be told whether they are gone: what the nodes run is not known now",
+        "Of 2 findings of the baseline it cannot be told whether they are gone: something of their nodes is not known now",
     )
 
 

@@ -123,7 +123,7 @@ def _may_be(now: Finding, then: Finding) -> bool:
 def _worse(now: Finding, then: Finding) -> bool:
     """Whether it is more severe than it was, or holds for sure where it only might."""
     graver = SEVERITIES.index(now.severity) < SEVERITIES.index(then.severity)
-    return graver or (bool(then.when) and not now.when)
+    return graver or (now.severity == then.severity and bool(then.when) and not now.when)
 
 
 def _notes(earlier: Earlier | Audit, audit: Audit, untold: int) -> Iterator[str]:
@@ -148,8 +148,8 @@ def _notes(earlier: Earlier | Audit, audit: Audit, untold: int) -> Iterator[str]
     elif untold:
         these, are = ("it", "is") if untold == 1 else ("they", "are")
         yield (
-            f"Of {counted(untold, 'finding')} of the baseline it cannot be told whether {these} {are} gone: what the nodes run "
-            "is not known now"
+            f"Of {counted(untold, 'finding')} of the baseline it cannot be told whether {these} {are} gone: something of "
+            "their nodes is not known now"
         )
     moved = [
         f"{name} {earlier.scenario.thresholds.get(name, 0):g} -> {value:g}"

@@ -92,7 +92,7 @@ def _losing(workloads: Sequence[WorkloadAudit], sure_losses: Mapping[Key, SureLo
     verb = "loses" if len(losses) == 1 else "lose"
     # Of what may be unknown altogether the worst is said where that is said.
     settled = [each for each in workloads if "unknown" not in each.effects]
-    further = _at_worst(settled, sure_losses, "; as the open questions turn out,", least=loss)
+    further = _at_worst(settled, sure_losses, "; at worst, as the open questions turn out,", least=loss)
     return (
         f"{len(losses)} of {counted(len(workloads), 'workload')} {verb} CPU priority against system processes; "
         f"worst is {title} on {node}, from {number(was)} to {number(will)} times system.slice "
