@@ -226,8 +226,8 @@ def test_201_names_what_to_do_on_every_node_where_a_workload_loses() -> None:
         "Once b4 is on cgroup v2, not before, keep the ratio of now: give system.slice weight 39"
     )
     assert finding.remedy.endswith(
-        ". Its other nodes: watch before changing anything (pods outweigh it by more than 10 : 1 now) on a64, d16; the same on "
-        "c4, e4."
+        ". Its other nodes: watch before changing anything (pods outweigh it by more than 10 : 1 now) on a64, d16; weight 39 "
+        "for system.slice, once on cgroup v2, not before, on c4, e4."
     )
     assert "Its other nodes" not in the_finding("CGA201", V1, "v2", node("b4"), *replicas("b4", "b4")).remedy
 
@@ -237,7 +237,9 @@ def test_201_a_node_with_another_weight_or_none_is_told_apart() -> None:
     finding = the_finding("CGA201", rules, "v2", node("a4"), node("b4"), *replicas("a4", "b4"))
     assert finding.seen.startswith("Pod default/w-1 on b4: 1 times")
     assert "give system.slice weight 157 " in finding.remedy
-    assert finding.remedy.endswith(". Its other nodes: weight 39 for system.slice on a4.")
+    assert finding.remedy.endswith(
+        ". Its other nodes: weight 39 for system.slice, once on cgroup v2, not before, on a4."
+    )
     mixed = "\n".join(["- {cgroup: v2, runtimes: {default: linear}}", "- {match: {name: a4}, cgroup: v1}"])
     sibling = [pod(f"big-{name}", container("c", "2500m"), on=name) for name in ("a4", "b4")]
     both = audited(cluster(node("a4"), node("b4"), *replicas("a4", "b4"), *sibling), mixed, "v2")

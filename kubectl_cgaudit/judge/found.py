@@ -109,5 +109,5 @@ class FoundInPods:
         seen, remedy = hit.words()
         elsewhere = [node for node in worst.nodes if node is not worst.comparison]
         if rule.elsewhere and elsewhere:
-            remedy += rule.elsewhere(self._context, worst.comparison, elsewhere)
+            remedy += rule.elsewhere(self._context, elsewhere)
         return rule.rule.finding(rule.severity(hit.badness), subject, hit.when, seen + more, remedy)

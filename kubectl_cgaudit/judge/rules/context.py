@@ -101,7 +101,7 @@ class PodRule(Struct, frozen=True):
     Then how bad it is is the loss. Any other rule sees the same in all pods that are alike, on whatever node.
     """
 
-    elsewhere: Callable[[Context, Comparison, Sequence[Comparison]], str] | None = None
+    elsewhere: Callable[[Context, Sequence[Comparison]], str] | None = None
     """For such a rule: what to do on the other nodes where it holds, beside what is said of the worst."""
 
     def grade(self, badness: float) -> int:

@@ -106,13 +106,12 @@ def _keeping(case: Case, now: float) -> int:
     return max(least, min(most, round((case.after.kubepods.value or 1) / now)))
 
 
-def _elsewhere(context: Context, worst: Comparison, others: Sequence[Comparison]) -> str:
+def _elsewhere(context: Context, others: Sequence[Comparison]) -> str:
     """What to do on the other nodes where a workload loses: what fits one of another size may be wrong there."""
-    own = _node_remedy(context, worst)
     found: dict[str, list[str]] = defaultdict(list)
     for other in others:
         found[_node_remedy(context, other)].append(other.node.name)
-    parts = [f"{'the same' if what == own else what} on {named(names, _NAMED)}" for what, names in found.items()]
+    parts = [f"{what} on {named(names, _NAMED)}" for what, names in found.items()]
     return f" Its other nodes: {'; '.join(parts)}."
 
 
@@ -126,7 +125,11 @@ def _node_remedy(context: Context, comparison: Comparison) -> str:
         return "nothing for system.slice"
     if now >= context.thresholds.outweighed:
         return f"watch before changing anything (pods outweigh it by more than {number(context.thresholds.outweighed)} : 1 now)"
-    return f"{unit_of(case.then.cgroup)} {_keeping(case, now)} for system.slice"
+    then = case.then.cgroup
+    late = f", once on cgroup {then}, not before" if case.now.cgroup != then else ""
+    if_open = condition([each.when for each in comparison.cases if _ratio(each)[1] == change], comparison.whens)
+    further = f"{late}{f' ({if_open})' if if_open else ''}"
+    return f"{unit_of(then)} {_keeping(case, now)} for system.slice{further}{',' if further else ''}"
 
 
 def _reserve_for(cluster: Cluster, node: Node, case: Case, wanted: float) -> str | None:
