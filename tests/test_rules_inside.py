@@ -391,3 +391,21 @@ def test_204_where_a_container_has_its_weight_from_the_pods_limit(
     raw = of_the_pod(pod("p", container("a"), container("b", others)), *amounts)
     found = audited(cluster(node(kubelet=kubelet), raw), f"- {{cgroup: v2, runtimes: {{default: {rules}}}}}", to)
     assert of_rule(found, "CGA204")["default/p"].remedy == remedy
+
+
+def test_204_tells_who_loses_in_the_other_cases_and_what_helps_it() -> None:
+    """30 : 2 shares on v1; 2 : 1, linear, on v2; 7 : 1, quadratic, after."""
+    objects = cluster(node(), pod("p", container("a", "30m"), container("b", "2m")))
+    finding = of_rule(audited(objects, "", "v2+runtime"), "CGA204")["default/p"]
+    assert (finding.severity, finding.when) == ("high", "if cgroup v2, linear runtime")
+    assert finding.seen == (
+        "Pod default/p on n1: b has 33% of its pod's CPU now and 12% after (-62%); what it loses goes to a (67% -> 88%). "
+        "Weights: a 2 -> 7, b 1 -> 1. If cgroup v1 a loses, -6.7%."
+    )
+    assert finding.remedy == (
+        "Where b loses: Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: "
+        "b 2m -> 7m, a 30m -> 25m; weights b : a = 3 : 6, as 1 : 2 now. Raising b alone takes 10m, 8m more a pod to schedule. "
+        "Not before the new runtime creates the containers. Where a does: No shift of the request between them restores the "
+        "old ratio. Raising a alone does: 78m, 48m more a pod to schedule. Not before the new runtime creates the containers "
+        "on cgroup v2."
+    )

@@ -246,8 +246,26 @@ def test_201_a_node_with_another_weight_or_none_is_told_apart() -> None:
     assert "Its other nodes" not in of_rule(both, "CGA201")["default/w"].remedy
 
 
+@pytest.mark.parametrize(
+    ("known", "open_", "said"),
+    [
+        (1, 1, " 1 more of this workload is found by this rule, not for sure."),
+        (1, 2, " 2 more of this workload are found by this rule, none of them for sure."),
+        (2, 2, " 3 more of this workload are found by this rule, 1 of them for sure."),
+        (3, 0, " 2 more of this workload are found by this rule."),
+        (0, 3, " 2 more of this workload are found by this rule."),
+    ],
+)
+def test_201_how_many_more_lose_for_sure_is_said_where_it_is_not_as_told(known: int, open_: int, said: str) -> None:
+    names = [*(f"s{place}" for place in range(known)), *(f"o{place}" for place in range(open_))]
+    rules = "".join(f"- {{match: {{name: s{place}}}, cgroup: v1}}\n" for place in range(known))
+    finding = the_finding("CGA201", rules, "v2", *map(node, names), *replicas(*names))
+    assert finding.when == ("" if known else "if cgroup v1")
+    assert said in finding.seen
+
+
 def test_201_how_many_more_lose_for_sure_is_said_where_the_worst_only_may() -> None:
     rules = "- {match: {name: s4}, cgroup: v1, system_slice: 45, set_by: kubelet, runtimes: {default: linear}}"
     finding = the_finding("CGA201", rules, "v2", node("o4"), node("s4"), *replicas("o4", "s4"))
     assert finding.when == "if cgroup v1"
-    assert " 1 more of this workload is found by this rule, 1 of them for sure." in finding.seen
+    assert " 1 more of this workload is found by this rule, for sure." in finding.seen

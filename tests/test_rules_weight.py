@@ -243,6 +243,12 @@ def test_205_of_a_pod_whose_kubelet_does_not_read_what_it_asks_for_as_a_whole() 
     whole = pod("p", container("a"), resources={"requests": {"cpu": "2"}, "limits": {"cpu": "2"}})
     finding = the_finding("CGA205", V2_LINEAR, "v2", node(kubelet="v1.31.2"), whole)
     assert finding.seen.startswith("Pod default/p asks for 2000m (2 shares) and gets weight 1, ")
-    assert finding.seen.endswith(" It is so now, too. Its kubelet does not read what a pod asks for as a whole.")
+    assert finding.seen.endswith(" Its kubelet does not read what a pod asks for as a whole. It is so now, too.")
     assert finding.remedy == "Give its containers requests of their own, or the node a kubelet from 1.34 on."
     assert of_rule(audited(cluster(node(kubelet="v1.34.1"), whole), V2_LINEAR, "v2"), "CGA205") == {}
+
+
+def test_205_says_in_which_case_it_is_so_now() -> None:
+    finding = the_finding("CGA205", "", "v2", node(), pod("p", container("a", "10m"), container("b", "1")))
+    assert finding.when == "if linear runtime"
+    assert finding.seen.endswith(" If cgroup v2, linear runtime it is so now, too.")

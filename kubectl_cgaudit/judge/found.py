@@ -28,6 +28,8 @@ class _Worst(Struct, gc=False):
     """The container's place in its pod; None for the pod itself."""
     comparison: Comparison
     index: int
+    holds: bool
+    """Whether it holds in every case, if less gravely in some."""
     count: int = 1
     surely: int = 0
     """How many of these hold in every case."""
@@ -51,7 +53,7 @@ class FoundInPods:
         for found in kind.found:
             container = "" if found.container is None else pod.containers[found.container].name
             rank = found.grade, found.sure, found.badness, 0.0
-            self._take(found.rule, key, rank, (name, container), found.container, comparison, index)
+            self._take(found.rule, key, rank, (name, container), found.container, comparison, index, holds=found.holds)
         for place, rule, holds in self._by_share:
             hit = [
                 (change, moved)
@@ -63,7 +65,7 @@ class FoundInPods:
                 grade = rule.grade(shown(-change))
                 alike = sum(rule.grade(shown(-each)) == grade for each, _ in hit)
                 rank = grade, alike == len(shifts.changes), -as_said(change), -moved
-                self._take(place, key, rank, (name, ""), None, comparison, index)
+                self._take(place, key, rank, (name, ""), None, comparison, index, holds=len(hit) == len(shifts.changes))
                 nodes = self._worst[place][key].nodes
                 if rule.elsewhere and (not nodes or nodes[-1] is not comparison):
                     nodes.append(comparison)
@@ -77,18 +79,20 @@ class FoundInPods:
         place: int | None,
         comparison: Comparison,
         index: int,
+        *,
+        holds: bool,
     ) -> None:
         worst = self._worst[rule].get(key)
         if worst is None:
-            self._worst[rule][key] = _Worst(*rank, *names, place, comparison, index, surely=rank[1])
+            self._worst[rule][key] = _Worst(*rank, *names, place, comparison, index, holds, surely=holds)
             return
         worst.count += 1
-        worst.surely += rank[1]
+        worst.surely += holds
         known = worst.grade, worst.sure, worst.badness, worst.moved
         if rank > known or (rank == known and names < (worst.pod, worst.container)):
             worst.grade, worst.sure, worst.badness, worst.moved = rank
             worst.pod, worst.container = names
-            worst.place, worst.comparison, worst.index = place, comparison, index
+            worst.place, worst.comparison, worst.index, worst.holds = place, comparison, index, holds
 
     def findings(self) -> Iterator[Finding]:
         """One finding a workload and rule, the worst first."""
@@ -102,7 +106,7 @@ class FoundInPods:
         hit = next(hit for hit in hits if hit.place == worst.place)
         others = worst.count - 1
         are = "is" if others == 1 else "are"
-        sure = "" if worst.sure or not worst.surely else f", {worst.surely} of them for sure"
+        sure = _how_many(worst.surely - worst.holds, others, told=worst.holds)
         more = f" {others} more of this workload {are} found by this rule{sure}." if others else ""
         namespace, owner = key
         subject = Subject("workload", owner.name, namespace, owner.kind)
@@ -111,3 +115,12 @@ class FoundInPods:
         if rule.elsewhere and elsewhere:
             remedy += rule.elsewhere(self._context, elsewhere)
         return rule.rule.finding(rule.severity(hit.badness), subject, hit.when, seen + more, remedy)
+
+
+def _how_many(surely: int, others: int, *, told: bool) -> str:
+    """For how many of the others it is sure that the rule holds, where that is not what is told of the worst."""
+    if surely == (others if told else 0):
+        return ""
+    if others == 1:
+        return ", for sure" if surely else ", not for sure"
+    return f", {'all' if surely == others else surely or 'none'} of them for sure"

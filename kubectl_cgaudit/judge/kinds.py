@@ -33,7 +33,7 @@ class Moved(Struct, frozen=True, gc=False):
 
 
 class Found(Struct, frozen=True, gc=False):
-    """Where a rule holds: which of the rules, in which container, how grave, whether in every case, and how bad it is."""
+    """Where a rule holds: which of the rules, in which container, how grave and whether in every case, and how bad it is."""
 
     rule: int
     container: int | None
@@ -41,6 +41,9 @@ class Found(Struct, frozen=True, gc=False):
     grade: int
     """The graver, the greater."""
     sure: bool
+    """Whether it is as grave in every case."""
+    holds: bool
+    """Whether it holds in every case, if less gravely in some."""
     badness: float
 
 
@@ -188,7 +191,7 @@ class Kinds:
         trees = comparison.pod(index) if may else ()
         for place, rule in may:
             for hit in rule.hits(self._context, comparison, placed, trees):
-                yield Found(place, hit.place, rule.grade(hit.badness), hit.when == "", hit.badness)
+                yield Found(place, hit.place, rule.grade(hit.badness), hit.when == "", hit.holds, hit.badness)
 
 
 def _setting(comparison: Comparison, handler: str) -> object:

@@ -1,6 +1,8 @@
 """What every rule gets to see, and what a rule over pods is."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,7 +13,7 @@ from kubectl_cgaudit.judge.audit import SEVERITIES, Severity
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.figures import Fixed
-from kubectl_cgaudit.judge.rounding import as_said, shown
+from kubectl_cgaudit.judge.rounding import shown
 from kubectl_cgaudit.judge.rules.catalogue import Rule
 from kubectl_cgaudit.judge.thresholds import Thresholds
 
@@ -33,19 +35,26 @@ class Hit(Struct, frozen=True):
     place: int | None
     """The container's place in the pod; None for the pod itself."""
     when: str
-    """The case, or empty if the rule holds in every case."""
+    """The cases in which it is that severe, or empty if it is in every case."""
     badness: float
     words: Words
+    holds: bool
+    """Whether the rule holds in every case, if in some less severely."""
 
 
-Look = tuple[float, Words] | None
-"""How bad it is, and what to say of it; None where the rule does not hold."""
+class Look(NamedTuple):
+    """What a rule sees in one case."""
+
+    badness: float
+    words: Words
+    so_now: str = ""
+    """What to add if nothing changes by the move: `it is so now, too.`"""
 
 
 def pod_hits(
     pod: Pod,
     container: Container | None,
-    looks: Iterable[tuple[PodCase, Look]],
+    looks: Iterable[tuple[PodCase, Look | None]],
     severity: Callable[[float], Severity],
 ) -> Iterator[Hit]:
     """The worst hit of a rule over the cases of a pod, or of one of its containers.
@@ -53,29 +62,44 @@ def pod_hits(
     It holds for sure only where it is as severe in every case.
     """
     looked = list(looks)
-    found = [(case.case.when, look) for case, look in looked if look is not None]
+    found = {case.case.when: look for case, look in looked if look is not None}
     if found:
-        _, (badness, words) = max(found, key=lambda entry: (shown(entry[1][0]), entry[0]))
-        every = [case.case.when for case, _ in looked]
         # What differs in the last digits only is equally bad: then the name decides.
-        size = shown(badness)
-        when = condition([when for when, (bad, _) in found if severity(shown(bad)) == severity(size)], every)
-        if len(found) == len(every) and any(as_said(shown(bad)) != as_said(size) for _, (bad, _) in found):
-            of_these = condition([when for when, (bad, _) in found if as_said(shown(bad)) == as_said(size)], every)
-            words = _with_case(words, "" if when else of_these)
+        worst = max(found, key=lambda when: (shown(found[when].badness), when))
+        size = shown(found[worst].badness)
+        every = [case.case.when for case, _ in looked]
+        alike = [when for when, look in found.items() if severity(shown(look.badness)) == severity(size)]
         place = next((place for place, each in enumerate(pod.containers) if each is container), None)
-        yield Hit(place, when, size, words)
+        words = (
+            found[worst].words
+            if len(every) == 1 and not found[worst].so_now
+            else partial(_told, worst, found, alike, every)
+        )
+        yield Hit(place, condition(alike, every), size, words, len(found) == len(every))
 
 
-def _with_case(words: Words, case: str) -> Words:
-    """The words of a rule that holds in every case, with other numbers in some; `case` is that of these numbers."""
+def _told(worst: str, found: Mapping[str, Look], alike: Sequence[str], every: Sequence[str]) -> tuple[str, str]:
+    """The words of the worst case, and for which of the cases they stand."""
+    seen, remedy = found[worst].words()
+    same = [when for when, look in found.items() if look.words()[0] == seen]
+    these = condition(same, every) if len(same) < len(alike) else ""
+    said = [seen, _now_too(found, every)]
+    if len(found) < len(every):
+        said.append(f"These numbers hold {these}; in its other cases they are others." if these else "")
+    elif len(same) < len(every):
+        said.append(
+            f"{f'These numbers hold {these}; it' if these else 'It'} is found in every other case too, with other numbers."
+        )
+    return " ".join(filter(None, said)), remedy
 
-    def told() -> tuple[str, str]:
-        seen, remedy = words()
-        lead = f"These numbers hold {case}; it" if case else "It"
-        return f"{seen} {lead} is found in every other case too, with other numbers.", remedy
 
-    return told
+def _now_too(found: Mapping[str, Look], every: Sequence[str]) -> str:
+    """In which of the cases found nothing changes by the move."""
+    now = {when: look.so_now for when, look in found.items() if look.so_now}
+    words = next(iter(now.values()), "")
+    lead = condition(list(now), every) if words and len(now) < len(found) else ""
+    said = f"{lead} {words}" if lead else words
+    return f"{said[:1].upper()}{said[1:]}"
 
 
 Pairs = Sequence[tuple[Fixed, Fixed]]
@@ -112,7 +136,9 @@ class PodRule(Struct, frozen=True):
 def narrowed(hit: Hit, conditions: Iterable[str]) -> Hit:
     """The hit, holding only under further conditions."""
     further = " and ".join(conditions)
-    return replace(hit, when=f"{hit.when} and {further}" if hit.when else f"if {further}") if further else hit
+    return (
+        replace(hit, when=f"{hit.when} and {further}" if hit.when else f"if {further}", holds=False) if further else hit
+    )
 
 
 def graded(*levels: tuple[float, Severity]) -> Callable[[float], Severity]:

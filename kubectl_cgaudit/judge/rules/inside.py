@@ -1,6 +1,8 @@
 """CGA204: CPU that moves between the containers of one pod."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -11,9 +13,10 @@ from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import Setup, unit_of
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
-from kubectl_cgaudit.judge.rounding import relative, rounded
+from kubectl_cgaudit.judge.condition import condition
+from kubectl_cgaudit.judge.rounding import relative, rounded, shown
 from kubectl_cgaudit.judge.rules.catalogue import MOVES_INSIDE
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRule, graded, pod_hits
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRule, Words, graded, pod_hits
 from kubectl_cgaudit.judge.rules.rebalance import Balance, restored
 from kubectl_cgaudit.predict.shape import kubelet_value
 from kubectl_cgaudit.predict.tree import Cgroup
@@ -37,16 +40,38 @@ class _Move(NamedTuple):
     """The container that loses most in a case, and what to say of it."""
 
     loser: Container
-    look: Look
+    badness: float
+    words: Words
 
 
 def _moves(context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
     pod, _ = placed
     moves = [_move(context, comparison.node.name, placed, case) for case in cases]
-    # Which container loses may depend on the case, and so does what helps it.
-    for loser in dict.fromkeys(move.loser for move in moves if move):
-        looks = [move.look if move and move.loser is loser else None for move in moves]
-        yield from pod_hits(pod, loser, zip(cases, looks, strict=True), _GRADED)
+    looks = [Look(move.badness, move.words) if move else None for move in moves]
+    losers = _by_loser([(case.case.when, move) for case, move in zip(cases, moves, strict=True) if move])
+    for hit in pod_hits(pod, None, zip(cases, looks, strict=True), _GRADED):
+        every = [case.case.when for case in cases]
+        yield replace(hit, words=partial(_of_each, hit.words, losers, every)) if len(losers) > 1 else hit
+
+
+def _by_loser(moves: Iterable[tuple[str, _Move]]) -> list[dict[str, _Move]]:
+    """The moves by who loses, by case: that of the worst case first."""
+    found: dict[str, dict[str, _Move]] = defaultdict(dict)
+    for when, move in sorted(moves, key=lambda each: (shown(each[1].badness), each[0]), reverse=True):
+        found[move.loser.name][when] = move
+    return list(found.values())
+
+
+def _of_each(words: Words, losers: Sequence[dict[str, _Move]], every: Sequence[str]) -> tuple[str, str]:
+    """Which container loses may depend on the case, and so does what helps it."""
+    seen, remedy = words()
+    _, *others = worst = [next(iter(each.values())) for each in losers]
+    for move, cases in zip(others, losers[1:], strict=True):
+        when = condition(list(cases), every)
+        worse = " at worst" if len({shown(each.badness) for each in cases.values()}) > 1 else ""
+        seen += f" {when[0].upper()}{when[1:]} {move.loser.name} loses, {percent(-move.badness)}{worse}."
+        remedy += f" Where {move.loser.name} does: {move.words()[1]}"
+    return seen, f"Where {worst[0].loser.name} loses: {remedy}"
 
 
 def _may_move(context: Context, _pod: Pod, pairs: Pairs) -> bool:
@@ -91,7 +116,7 @@ def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> _Mov
         )
         return seen, _remedy(case, placed, loser, gainers, context.thresholds.pod_move)
 
-    return _Move(loser.container, (badness, words))
+    return _Move(loser.container, badness, words)
 
 
 def _weights(case: PodCase) -> str:

@@ -15,6 +15,7 @@ from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRu
 from kubectl_cgaudit.predict.quota import cannot_start, container_quota, pod_quota
 
 _MILLI_A_STEP = 10
+_SO_NOW = "it is so now, too: it fails when it is next created."
 _CRITICAL, _LOW = graded((0.0, "critical")), graded()
 
 
@@ -42,7 +43,7 @@ FAILING_STARTS = PodRule(WILL_NOT_START, _failing_starts, _CRITICAL, _is_limited
 """CGA301."""
 
 
-def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase) -> Look:
+def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase) -> Look | None:
     now, then = case.case.now, case.case.then
     if not cannot_start(pod, container, then, used):
         return None
@@ -55,7 +56,6 @@ def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase
         seen = (
             f"Container {container.name} of {pod.namespace}/{pod.name} on {node}: its limit of {limit}m is written as {own} "
             f"us, more than the {of_pod} us of its pod (cgroup v1, {then.runtime(used)}, kubelet {kubelet})."
-            f"{' It is so now, too: it fails when it is next created.' if already else ''}"
         )
         rounded = -(-limit // _MILLI_A_STEP) * _MILLI_A_STEP
         remedy = (
@@ -65,7 +65,7 @@ def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase
         )
         return seen, remedy
 
-    return float(not already), words
+    return Look(float(not already), words, _SO_NOW * already)
 
 
 def _changed_limits(
@@ -89,7 +89,7 @@ def _in_force(pod: Pod, container: Container, setup: Setup, used: str) -> int | 
     return own if own is None or of_pod is None else min(own, of_pod)
 
 
-def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look:
+def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look | None:
     now, then = case.case.now, case.case.then
     limit = container_limit(container, pod, then.kubelet_version)
     quota = _in_force(pod, container, then, used)
@@ -107,4 +107,4 @@ def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look:
         seen = f"{what}: a limit of {limit}m acts as {acts} after the move {change}."
         return seen, f"Write the limit as it acts, {acts}, or as another multiple of 10m."
 
-    return (0.0 if already else 1000.0) + size, words
+    return Look((0.0 if already else 1000.0) + size, words)

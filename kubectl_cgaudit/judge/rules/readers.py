@@ -54,7 +54,7 @@ def _image_traits(image: str) -> object:
     return jvm.old_jvm(image), bool(_CADVISOR.search(jvm.split(image)[0]))
 
 
-def _look(node: Node, pod: Pod, container: Container, index: int, case: PodCase) -> Look:
+def _look(node: Node, pod: Pod, container: Container, index: int, case: PodCase) -> Look | None:
     before, after = case.before.containers[index][1], case.after.containers[index][1]
     name = f"Container {container.name} of {pod.namespace}/{pod.name}"
     found = jvm.old_jvm(container.image)
@@ -66,23 +66,23 @@ def _look(node: Node, pod: Pod, container: Container, index: int, case: PodCase)
     if changes and _CADVISOR.search(jvm.split(container.image)[0]):
         seen = f"{name} runs cAdvisor: its container_spec_cpu_shares inverts the linear formula (1024 shares show as 2597)."
         remedy = "Do not alert on container_spec_cpu_shares across the move (cadvisor#3737); use CPU requests."
-        return 1.0, lambda: (seen, remedy)
+        return Look(1.0, lambda: (seen, remedy))
     if changes and container.sees_cgroups:
         seen = f"{name} mounts the host's cgroup tree: it may read cpu.shares or cpu.weight, which change."
         remedy = "Check that its version knows cgroup v2 and both formulas (Datadog's agent does from #43760 on)."
-        return 0.5, lambda: (seen, remedy)
+        return Look(0.5, lambda: (seen, remedy))
     return None
 
 
-def _blind(runs: str, before: Cgroup, after: Cgroup) -> Look:
+def _blind(runs: str, before: Cgroup, after: Cgroup) -> Look | None:
     if (before.version, after.version) != ("v1", "v2"):
         return None
     seen = f"{runs}, which knows no cgroup v2: it then sees every CPU and all memory of the host."
     remedy = f"Move to JDK 8u372, {jvm.FIXED_IN}, or set -XX:ActiveProcessorCount and -Xmx."
-    return 2.0, lambda: (seen, remedy)
+    return Look(2.0, lambda: (seen, remedy))
 
 
-def _misreads(runs: str, node: Node, before: Cgroup, after: Cgroup) -> Look:
+def _misreads(runs: str, node: Node, before: Cgroup, after: Cgroup) -> Look | None:
     # With a CPU limit it counts from the quota and leaves the shares alone (PreferContainerQuotaForCPUCount).
     if before.value is None or after.value is None or after.quota_us is not None:
         return None
@@ -93,9 +93,9 @@ def _misreads(runs: str, node: Node, before: Cgroup, after: Cgroup) -> Look:
     seen = f"{runs}: after the move it {_reads(after, host)}; now it {_reads(before, host)}."
     if jvm.cpus(after.version, after.value) and will == min(host, jvm.asked(after.shares or 0)):
         remedy = "The new count is what it asks for: expect thread pools of that size, or set -XX:ActiveProcessorCount."
-        return 1.0, lambda: (seen, remedy)
+        return Look(1.0, lambda: (seen, remedy))
     remedy = f"Move to JDK {jvm.FIXED_IN}, or set -XX:ActiveProcessorCount."
-    return 2.0, lambda: (seen, remedy)
+    return Look(2.0, lambda: (seen, remedy))
 
 
 def _counts(cgroup: Cgroup, host: int) -> int:

@@ -37,7 +37,7 @@ def _losses(context: Context, comparison: Comparison, placed: PlacedPod, cases: 
     yield from pod_hits(pod, None, [(case, _loss(context, comparison, pod, case)) for case in cases], _GRADED)
 
 
-def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> Look:
+def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> Look | None:
     # As in the effects, the numbers that are shown decide.
     before = rounded(case.against_system(case.before.cgroup, after=False))
     after = rounded(case.against_system(case.after.cgroup, after=True))
@@ -53,7 +53,7 @@ def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> 
         )
         return seen, _loss_remedy(context, comparison, case.case, change)
 
-    return -change, words
+    return Look(-change, words)
 
 
 def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: float) -> str:

@@ -19,6 +19,7 @@ from kubectl_cgaudit.predict.tree import Cgroup, NodeTree
 from kubectl_cgaudit.text import number, percent
 
 _ALWAYS_LOW = graded()
+_SO_NOW = "it is so now, too."
 
 
 class _Seen(NamedTuple):
@@ -31,7 +32,7 @@ class _Seen(NamedTuple):
     formula: ContainerFormula
 
 
-Judge = Callable[[Context, _Seen], Look]
+Judge = Callable[[Context, _Seen], Look | None]
 May = Callable[[Context, Fixed, Fixed], bool]
 
 
@@ -59,7 +60,7 @@ def _each_cgroup(rule: Rule, judge: Judge, may: May, *, pods: bool) -> PodRule:
     return PodRule(rule, hits, _ALWAYS_LOW, any_may)
 
 
-def _crossing(_context: Context, subject: _Seen) -> Look:
+def _crossing(_context: Context, subject: _Seen) -> Look | None:
     pod, container, before, after, _ = subject
     was, will = before.nominal_ratio, after.nominal_ratio
     if was is None or will is None or container is None or (was >= 1) == (will >= 1):
@@ -77,7 +78,7 @@ def _crossing(_context: Context, subject: _Seen) -> Look:
         )
         return seen, remedy
 
-    return abs(will - was), words
+    return Look(abs(will - was), words)
 
 
 def _times(was: float, will: float) -> str:
@@ -97,7 +98,7 @@ def _file(cgroup: Cgroup) -> str:
     return f"cpu.shares {cgroup.shares}" if cgroup.version == "v1" else f"cpu.weight {cgroup.weight}"
 
 
-def _collision(_context: Context, subject: _Seen) -> Look:
+def _collision(_context: Context, subject: _Seen) -> Look | None:
     pod, container, before, after, formula = subject
     # A lone container has no siblings: its weight decides nothing, the pod's does.
     siblings = [each for each in pod.present if each.role in COMPETING]
@@ -111,10 +112,9 @@ def _collision(_context: Context, subject: _Seen) -> Look:
     def words() -> tuple[str, str]:
         whose = f"{pod.namespace}/{pod.name}"
         what = f"Container {container.name} of {whose}" if container else f"Pod {whose}"
-        already = " It is so now, too." if before.weight == 1 else ""
         seen = (
             f"{what} asks for {milli}m ({shares} shares) and gets weight 1, the least there is: no more than a sibling "
-            f"that asks for 1m, or for nothing.{already}"
+            f"that asks for 1m, or for nothing."
         )
         if milli_to_shares(milli) != shares:
             # Only of a pod as a whole the kubelet may not read what it asks for.
@@ -129,7 +129,7 @@ def _collision(_context: Context, subject: _Seen) -> Look:
                 remedy += " A runtime with the quadratic formula tells them apart inside the pod."
         return seen, remedy
 
-    return badness, words
+    return Look(badness, words, _SO_NOW * (before.weight == 1))
 
 
 def _least_above_one(formula: Formula) -> int:
@@ -137,7 +137,7 @@ def _least_above_one(formula: Formula) -> int:
     return -(-shares_with_weight(2, formula)[0] * 1000 // 1024)
 
 
-def _indivisible(context: Context, subject: _Seen) -> Look:
+def _indivisible(context: Context, subject: _Seen) -> Look | None:
     pod, container, before, after, _ = subject
     least = context.thresholds.divisible
     weight = after.weight
@@ -146,10 +146,9 @@ def _indivisible(context: Context, subject: _Seen) -> Look:
     badness = (0.0 if before.weight == weight else 1.0) + 1 / weight
 
     def words() -> tuple[str, str]:
-        already = " It is so now, too." if before.weight == weight else ""
         seen = (
             f"Container {container.name} of {pod.namespace}/{pod.name} ({container.request_milli}m) has weight {weight} "
-            f"after the move, under {number(least)}.{already}"
+            f"after the move, under {number(least)}."
         )
         linear_made = after.shares is not None and quadratic(after.shares) > weight
         remedy = "Only if it creates child cgroups: raise its request" + (
@@ -157,7 +156,7 @@ def _indivisible(context: Context, subject: _Seen) -> Look:
         )
         return seen, remedy
 
-    return badness, words
+    return Look(badness, words, _SO_NOW * (before.weight == weight))
 
 
 def _may_cross(_context: Context, before: Fixed, after: Fixed) -> bool:
