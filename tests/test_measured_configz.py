@@ -166,6 +166,30 @@ def test_what_is_measured_of_a_cgroup_at_the_root_is_shown_as_measured() -> None
     )
 
 
+def test_each_cgroup_at_the_root_is_as_sure_as_what_is_said_of_it() -> None:
+    both = replace(
+        CONFIG,
+        enforce_node_allocatable=("pods", "kube-reserved", "system-reserved"),
+        kube_reserved_cgroup="/b.slice",
+        kube_reserved_milli=500,
+        system_reserved_cgroup="/a.slice",
+        system_reserved_milli=250,
+    )
+    objects = with_answers(cluster(node(), ONE), {"n1": answers(config=both)})
+    (measured,) = audited(objects).nodes
+    root = measured.known["root"]
+    assert (root.value, root.confidence) == ("a.slice (weight 10), b.slice (weight 20)", "certain")
+    # Each that the states file says otherwise is told, and what nothing measures is no surer than who says it.
+    (said,) = audited(objects, "- {cgroup: v2, root: {a.slice: 7, b.slice: 8, user.slice: 90}}").nodes
+    root = said.known["root"]
+    assert root.value == "a.slice (weight 10), b.slice (weight 20), user.slice (weight 90)"
+    assert (root.confidence, root.source) == ("assumed", "test rule 1")
+    assert [each.split(" (")[0] for each in said.contradictions] == [
+        "root:a.slice: kubelet /configz says 10",
+        "root:b.slice: kubelet /configz says 20",
+    ]
+
+
 @pytest.mark.parametrize(("kubelet", "about"), [((1, 35, 0), "root:system"), ((1, 34, 0), "system_slice")])
 def test_a_driver_that_only_configz_tells_names_the_cgroups(kubelet: tuple[int, int, int], about: str) -> None:
     cgroupfs = replace(

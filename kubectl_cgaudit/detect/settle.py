@@ -23,7 +23,7 @@ from kubectl_cgaudit.detect.runtime import Runtime, of_handler
 from kubectl_cgaudit.detect.state import Basis, Leftover, State
 from kubectl_cgaudit.detect.states import Rule
 
-_RUNTIME = "runtime:"
+_RUNTIME, _ROOT = "runtime:", "root:"
 
 
 def settle(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]) -> State:
@@ -75,7 +75,7 @@ def _climbed(kubelet_version: str, pieces: tuple[Evidence, ...], tell: Callable[
 
 def _without_units(state: State, told: State) -> State:
     """Values at the root have the unit of the version they were given for; measured ones stay."""
-    measured_root = tuple(each for each in state.root if state.basis_of(f"root:{each[0]}").confidence == "certain")
+    measured_root = tuple(each for each in state.root if state.basis_of(f"{_ROOT}{each[0]}").confidence == "certain")
     kept = state.system_slice if state.basis_of("system_slice").confidence == "certain" else None
     if (kept, measured_root) == (state.system_slice, state.root):
         return state
@@ -143,16 +143,20 @@ def _opened(state: State, about: str, words: str) -> State:
 def _told(state: State, piece: Evidence) -> State:
     """The state with one piece in it; a strong value that it overrules is shown."""
     before = _value(state, piece.about)
-    # The states file, and what is shown of a node, speak of all values at the root as one.
-    field = "root" if piece.about.startswith("root:") else piece.about
-    basis = state.basis_of(field)
+    basis = state.basis_of(piece.about)
     if before is not None and before != _comparable(piece.value) and basis.confidence in ("assumed", "likely"):
         words = f"{piece.about}: {piece.source} says {piece.value} ({piece.saw}), but {basis.source} says {before}"
         if piece.about.startswith(_RUNTIME) and piece.confidence == "certain":
             return _created_before(state, piece, basis, words)
         state = replace(state, contradictions=(*state.contradictions, words))
     told = Basis(piece.confidence, f"{piece.source}: {piece.saw}")
-    return _with(replace(state, basis={**state.basis, field: told, piece.about: told}), piece.about, piece.value)
+    state = _with(replace(state, basis={**state.basis, piece.about: told}), piece.about, piece.value)
+    # What is shown of a node speaks of all values at the root as one: that is as sure as the least sure of them.
+    if piece.about.startswith(_ROOT) and all(
+        state.basis_of(f"{_ROOT}{name}").confidence == "certain" for name, _ in state.root
+    ):
+        return replace(state, basis={**state.basis, "root": told})
+    return state
 
 
 def _created_before(state: State, piece: Evidence, basis: Basis, words: str) -> State:
@@ -170,8 +174,8 @@ def _value(state: State, about: str) -> str | None:
     if about.startswith(_RUNTIME):
         known = state.runtime(about.removeprefix(_RUNTIME))
         return known.formula if known else None
-    if about.startswith("root:"):
-        value = dict(state.root).get(about.removeprefix("root:"))
+    if about.startswith(_ROOT):
+        value = dict(state.root).get(about.removeprefix(_ROOT))
         return None if value is None else str(value)
     simple: dict[str, object] = {
         "cgroup": state.cgroup,
@@ -188,8 +192,8 @@ def _with(state: State, about: str, value: str) -> State:
         handler = about.removeprefix(_RUNTIME)
         known = _runtime(handler, value, state.runtime(handler))
         return replace(state, runtimes=tuple(sorted({**dict(state.runtimes), handler: known}.items())))
-    if about.startswith("root:"):
-        root = {**dict(state.root), about.removeprefix("root:"): int(value)}
+    if about.startswith(_ROOT):
+        root = {**dict(state.root), about.removeprefix(_ROOT): int(value)}
         return replace(state, root=tuple(sorted(root.items())))
     changes: dict[str, dict[str, object]] = {
         "cgroup": {"cgroup": value},
@@ -212,9 +216,7 @@ def _runtime(handler: str, value: str, known: Runtime | None) -> Runtime:
         return runtime.parse(value)
     if formula == "none":
         return Runtime(None, None, "none", rounds_quota=False)
-    if formula in ("linear", "quadratic"):
-        proven: Formula = "linear" if formula == "linear" else "quadratic"
-        named = of_handler(handler, proven)
-        # What is seen outranks what a handler's name speaks of.
-        return named if named.formula == proven else runtime.bare(proven)
-    return runtime.parse(value)
+    proven: Formula = "linear" if formula == "linear" else "quadratic"
+    named = of_handler(handler, proven)
+    # What is seen outranks what a handler's name speaks of.
+    return named if named.formula == proven else runtime.bare(proven)

@@ -183,7 +183,7 @@ def _overlay(state: State, rule: Rule) -> State:
         basis["kubelet"] = reading.defaults(f"v{rule.kubelet_version}").basis_of("kubelet")
     if rule.root:
         said["root"] = tuple(sorted({**dict(state.root), **dict(rule.root)}.items()))
-        basis["root"] = Basis("assumed", rule.where)
+        basis.update(dict.fromkeys(["root", *(f"root:{name}" for name, _ in rule.root)], Basis("assumed", rule.where)))
     if rule.runtimes:
         said["runtimes"] = tuple(sorted({**dict(state.runtimes), **dict(rule.runtimes)}.items()))
         basis.update({f"runtime:{handler}": Basis("assumed", rule.where) for handler, _ in rule.runtimes})
