@@ -198,7 +198,7 @@ def test_who_set_a_value_at_the_root_is_asked() -> None:
     )
     assert found.workloads[0].effects == ("unknown", "nominal")
     assert found.verdict.sentence == (
-        "For 1 workload it cannot be said what it gains or loses, because who set values at the root of their nodes is not "
+        "For 1 workload it cannot be said what it gains or loses, because who set values at the root of its nodes is not "
         "known; at worst default/p loses 61% against system processes."
     )
 

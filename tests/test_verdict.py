@@ -171,3 +171,14 @@ def test_a_step_says_on_what_it_depends_only_if_it_does() -> None:
         f"{depends[0].rule} ({depends[0].subject.title}): {depends[0].when}: {depends[0].remedy}"
         in open_.verdict.next_steps
     )
+
+
+def test_how_much_more_what_surely_loses_may_lose_is_said() -> None:
+    """91 : 1 now. Set by the kubelet, system.slice has weight 2 against 157 after; by systemd, 4."""
+    objects = cluster(node(), pod("p", container("c", "1")))
+    said = audited(objects, "- {cgroup: v1, system_slice: 45}", "v2").verdict.sentence
+    assert said.startswith(
+        "1 of 1 workload loses CPU priority against system processes; worst is default/p on n1, from 91 to 78.5 times "
+        "system.slice (-14%; from 99% to 99% of the full node); at worst, as the open questions turn out, default/p loses 57% "
+        "against system processes."
+    )

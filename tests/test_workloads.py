@@ -89,7 +89,7 @@ def test_pods_on_nodes_that_were_not_read_are_unknown_and_a_gap() -> None:
     assert (gap.what, gap.why) == ("node gone", "1 pod runs there, but the Node is not among what was read")
     assert not result.coverage.complete
     assert result.verdict.sentence == (
-        "For 1 workload it cannot be said what it gains or loses, because their nodes were not read. "
+        "For 1 workload it cannot be said what it gains or loses, because its nodes were not read. "
         "The audit is incomplete: what could not be read is listed under coverage."
     )
 
@@ -149,7 +149,7 @@ def test_windows_virtual_and_homeless_are_set_apart_counted_and_named(label: str
         (
             "",
             "v2",
-            "For 1 workload it cannot be said what it gains or loses, because what their nodes run is not known; at worst "
+            "For 1 workload it cannot be said what it gains or loses, because what its nodes run is not known; at worst "
             "default/p loses 61% against system processes.",
         ),
     ],
@@ -271,7 +271,7 @@ def test_the_worst_loss_is_one_that_holds_in_every_case(tmp_path: Path) -> None:
     assert result.verdict.sentence == (
         "1 of 2 workloads loses CPU priority against system processes; worst is default/a on n1, from 1.57 to 1.33 times "
         "system.slice (-15%; from 61% to 57% of the full node). For 1 workload it cannot be said what it gains or loses, "
-        "because what their nodes run is not known; at worst default/b loses 61% against system processes."
+        "because what its nodes run is not known; at worst default/b loses 61% against system processes."
     )
 
 
@@ -306,7 +306,7 @@ def test_findings_of_one_rule_that_say_the_same_stand_together() -> None:
 def test_a_pod_that_was_not_read_hides_no_worst_case_of_the_others() -> None:
     twins = [pod(f"d-{on}", container("c", "1"), on=on, owner=("DaemonSet", "d")) for on in ("n1", "gone")]
     assert audited(cluster(node("n1"), *twins), "", "v2").verdict.sentence == (
-        "For 1 workload it cannot be said what it gains or loses, because nodes of theirs were not read; of what was read at "
+        "For 1 workload it cannot be said what it gains or loses, because some of its nodes were not read; of what was read at "
         "worst default/d loses 61% against system processes. The audit is incomplete: what could not be read is listed under "
         "coverage."
     )
@@ -314,7 +314,7 @@ def test_a_pod_that_was_not_read_hides_no_worst_case_of_the_others() -> None:
     assert audited(cluster(node("n1"), *twins), V1, "v2").verdict.sentence == (
         "1 of 1 workload loses CPU priority against system processes; worst is default/d on n1, from 4 to 1.57 times "
         "system.slice (-61%; from 80% to 61% of the full node). For 1 workload, which also loses, it cannot be said of every "
-        "pod what it gains or loses, because nodes of theirs were not read. The audit is incomplete: what could not be read is "
+        "pod what it gains or loses, because some of its nodes were not read. The audit is incomplete: what could not be read is "
         "listed under coverage."
     )
 

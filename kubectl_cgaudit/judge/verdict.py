@@ -132,11 +132,13 @@ def _open(
     parts = []
     if open_:
         only_who = titles[WHO_SET.title] and not titles[UNKNOWN_STATE.title]
-        what = "who set values at the root of their nodes" if only_who else "what their nodes run"
+        their = "its" if len(open_) == 1 else "their"
+        what = f"who set values at the root of {their} nodes" if only_who else f"what {their} nodes run"
         parts.append(f"{_which(open_)}, because {what} is not known{_at_worst(open_, sure_losses)}.")
     if unread:
         partly = [workload for workload in unread if workload.pod_count]
-        why = "because nodes of theirs were not read" if partly else "because their nodes were not read"
+        its = "its" if len(unread) == 1 else "their"
+        why = f"because {'some of ' if partly else ''}{its} nodes were not read"
         others = _at_worst(partly, sure_losses, "; of what was read at worst")
         parts.append(f"{_which(unread)}, {why}{others}.")
     if not coverage.complete and not workloads:
