@@ -1,6 +1,7 @@
 """The findings of rules over pods: one a workload, of its worst pod."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -11,6 +12,9 @@ from kubectl_cgaudit.judge.kinds import Kind
 from kubectl_cgaudit.judge.rounding import as_said, shown
 from kubectl_cgaudit.judge.rules.context import Context, PodRule
 from kubectl_cgaudit.judge.shifts import Shifts
+from kubectl_cgaudit.text import named
+
+_NAMED = 5
 
 
 class _Worst(Struct, gc=False):
@@ -44,6 +48,8 @@ class FoundInPods:
         self._context = context
         self._rules = rules
         self._worst: list[dict[Key, _Worst]] = [{} for _ in rules]
+        self._said: dict[tuple[object, int], tuple[str, Comparison]] = {}
+        """By the identity of a node's comparison, which is kept so that no other gets its number."""
         self._by_share = [(place, rule, rule.by_share) for place, rule in enumerate(rules) if rule.by_share]
 
     def add(self, key: Key, comparison: Comparison, index: int, kind: Kind, shifts: Shifts) -> None:
@@ -113,8 +119,19 @@ class FoundInPods:
         seen, remedy = hit.words()
         elsewhere = [node for node in worst.nodes if node is not worst.comparison]
         if rule.elsewhere and elsewhere:
-            remedy += rule.elsewhere(self._context, elsewhere)
+            remedy += self._elsewhere(rule.elsewhere, elsewhere)
         return rule.rule.finding(rule.severity(hit.badness), subject, hit.when, seen + more, remedy)
+
+    def _elsewhere(self, words: Callable[[Context, Comparison], str], nodes: Sequence[Comparison]) -> str:
+        """What to do on the other nodes: what fits one of another size may be wrong there. Said of many pods, made once."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for node in nodes:
+            key = words, id(node)
+            if key not in self._said:
+                self._said[key] = words(self._context, node), node
+            found[self._said[key][0]].append(node.node.name)
+        parts = [f"{what} on {named(names, _NAMED)}" for what, names in found.items()]
+        return f" Its other nodes: {'; '.join(parts)}."
 
 
 def _how_many(surely: int, others: int, *, told: bool) -> str:

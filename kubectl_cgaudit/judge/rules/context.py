@@ -125,8 +125,8 @@ class PodRule(Struct, frozen=True):
     Then how bad it is is the loss. Any other rule sees the same in all pods that are alike, on whatever node.
     """
 
-    elsewhere: Callable[[Context, Sequence[Comparison]], str] | None = None
-    """For such a rule: what to do on the other nodes where it holds, beside what is said of the worst."""
+    elsewhere: Callable[[Context, Comparison], str] | None = None
+    """For such a rule: in a few words, what to do on another node where it holds than that of the worst."""
 
     def grade(self, badness: float) -> int:
         """To compare severities by: the graver, the greater."""

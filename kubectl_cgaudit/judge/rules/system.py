@@ -1,8 +1,7 @@
 """CGA201, CGA202: pods against system processes."""
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 
 from kubectl_cgaudit.cgroups.pods import pod_level_resources
@@ -18,14 +17,13 @@ from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS, SYSTEM_OUTWEIGHED
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, pod_hits
-from kubectl_cgaudit.text import named, number, percent
+from kubectl_cgaudit.text import number, percent
 
 _MEDIUM_RATIO, _HIGH_RATIO = 2.0, 5.0
 _LARGEST_RESERVE = 0.25
 _RESERVE_STEP = 10
 _NEAR = 1.02
 _GRADED = graded((0.5, "high"), (0.2, "medium"))
-_NAMED = 5
 _NO_SLICE = (
     "Talos has no system.slice and sets the weights beside kubepods itself: say them with --states (root: ...) before you "
     "believe this; there is nothing to set by hand."
@@ -106,15 +104,6 @@ def _keeping(case: Case, now: float) -> int:
     return max(least, min(most, round((case.after.kubepods.value or 1) / now)))
 
 
-def _elsewhere(context: Context, others: Sequence[Comparison]) -> str:
-    """What to do on the other nodes where a workload loses: what fits one of another size may be wrong there."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for other in others:
-        found[_node_remedy(context, other)].append(other.node.name)
-    parts = [f"{what} on {named(names, _NAMED)}" for what, names in found.items()]
-    return f" Its other nodes: {'; '.join(parts)}."
-
-
 def _node_remedy(context: Context, comparison: Comparison) -> str:
     """In a few words, for the case in which the node's pods lose most."""
     if has_no_slice(comparison.node):
@@ -174,7 +163,7 @@ LOSSES = PodRule(
     _losses,
     _GRADED,
     by_share=lambda thresholds, change: change <= -thresholds.system_loss,
-    elsewhere=_elsewhere,
+    elsewhere=_node_remedy,
 )
 """CGA201."""
 
