@@ -139,3 +139,41 @@ def test_talos_has_no_system_slice_to_compare_with() -> None:
     ] * 2
     said = audited(objects, f"{rules[:-1]}, root: {{init: 2048, system: 1536, podruntime: 4096}}}}", "v2")
     assert said.coverage.gaps == ()
+
+
+def standing(name: str, ready: str | None, *, deleted: bool = False) -> dict[str, Any]:
+    """A node with a Ready condition, or none."""
+    made = node(name)
+    made["status"]["conditions"] = [
+        {"type": "DiskPressure", "status": "False"},
+        *([{"type": "Ready", "status": ready}] if ready else []),
+    ]
+    if deleted:
+        made["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:00Z"
+    return made
+
+
+@pytest.mark.parametrize(
+    ("nodes", "notes"),
+    [
+        ([standing("a", "True"), standing("b", None)], ()),
+        (
+            [standing("a", "False"), standing("b", "True")],
+            ("Node a is not Ready: what was read of it, and of its pods, is from before that",),
+        ),
+        (
+            [standing("a", "False"), standing("b", "Unknown")],
+            ("2 nodes (a, b) are not Ready: what was read of them, and of their pods, is from before that",),
+        ),
+        (
+            [standing("a", "Unknown", deleted=True), standing("b", "False")],
+            (
+                "Node b is not Ready: what was read of it, and of its pods, is from before that",
+                "Node a is being deleted: its pods will run elsewhere",
+            ),
+        ),
+    ],
+)
+def test_nodes_that_may_not_be_there_for_long_are_told(nodes: list[dict[str, Any]], notes: tuple[str, ...]) -> None:
+    coverage = audited(cluster(*nodes, pod("p", container("c", "1"), on="a")), V2_LINEAR).coverage
+    assert (coverage.notes, coverage.complete) == (notes, True)

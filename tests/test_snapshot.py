@@ -76,7 +76,7 @@ def test_the_fields_are_those_of_version_1_0() -> None:
     ]
     assert " ".join(saved["nodes"][0]) == (
         "name kind labels capacity_milli allocatable_milli kubelet_version runtime_version os_image kernel handlers address "
-        "kubelet_port ready_since"
+        "kubelet_port ready_since standing"
     )
     assert " ".join(saved["pods"][0]) == (
         "namespace name uid node qos finished selected runtime_class overhead_milli request_milli limit_milli containers "

@@ -149,6 +149,10 @@ class Handler(Struct, frozen=True):
     user_namespaces: bool | None
 
 
+Standing = Literal["Ready", "not Ready", "being deleted"]
+"""Whether a node is there to stay. One that says nothing of it, as a manifest, is."""
+
+
 class Node(Struct, frozen=True):
     """A node. CPU in thousandths."""
 
@@ -167,6 +171,7 @@ class Node(Struct, frozen=True):
     kubelet_port: int
     ready_since: str | None
     """When its Ready condition last changed, RFC 3339; a restart of the machine changes it."""
+    standing: Standing = "Ready"
 
 
 class KubeletConfig(Struct, frozen=True):

@@ -4,7 +4,19 @@ from collections.abc import Callable
 
 from kubectl_cgaudit.collect import wire
 from kubectl_cgaudit.collect.api_groups import qualified
-from kubectl_cgaudit.collect.model import Alike, Container, Handler, Node, NodeKind, Owner, Pod, Presence, Qos, Role
+from kubectl_cgaudit.collect.model import (
+    Alike,
+    Container,
+    Handler,
+    Node,
+    NodeKind,
+    Owner,
+    Pod,
+    Presence,
+    Qos,
+    Role,
+    Standing,
+)
 from kubectl_cgaudit.collect.quantity import milli
 from kubectl_cgaudit.errors import InputError
 from kubectl_cgaudit.same import Same
@@ -27,6 +39,7 @@ def node(raw: wire.Node, same: Same) -> Node:
     status = raw.status or wire.NodeStatus()
     info = status.node_info or wire.NodeInfo()
     labels = raw.metadata.labels or {}
+    ready = next((each for each in status.conditions or () if each.type == "Ready"), None)
     capacity = _amount(status.capacity, "status.capacity.cpu")
     allocatable = _amount(status.allocatable, "status.allocatable.cpu")
     return Node(
@@ -47,8 +60,16 @@ def node(raw: wire.Node, same: Same) -> Node:
         ),
         address=_address(status),
         kubelet_port=_kubelet_port(status),
-        ready_since=next((each.last_transition_time for each in status.conditions or () if each.type == "Ready"), None),
+        ready_since=ready.last_transition_time if ready else None,
+        standing=_standing(raw.metadata, ready),
     )
+
+
+def _standing(metadata: wire.NodeMetadata, ready: wire.Condition | None) -> Standing:
+    if metadata.deletion_timestamp:
+        return "being deleted"
+    # Unknown is what becomes of a node that no longer reports.
+    return "not Ready" if ready and ready.status in ("False", "Unknown") else "Ready"
 
 
 def _address(status: wire.NodeStatus) -> str | None:

@@ -122,6 +122,7 @@ class Condition(Struct, rename="camel", gc=False):
     """status.conditions[] of a Node."""
 
     type: str = ""
+    status: str = ""
     last_transition_time: str | None = None
 
 
@@ -208,10 +209,16 @@ class NodeStatus(Struct, rename="camel", gc=False):
     runtime_handlers: list[RuntimeHandler] | None = None
 
 
+class NodeMetadata(Metadata, rename="camel", gc=False):
+    """metadata of a Node."""
+
+    deletion_timestamp: str | None = None
+
+
 class Node(Struct, gc=False):
     """v1 Node."""
 
-    metadata: Metadata = field(default_factory=Metadata)
+    metadata: NodeMetadata = field(default_factory=NodeMetadata)
     status: NodeStatus | None = None
 
 

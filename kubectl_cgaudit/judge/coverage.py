@@ -1,7 +1,7 @@
 """What the audit covers: what was read, what was not, and what was set apart."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from kubectl_cgaudit.collect.model import Cluster, NodeKind, Pod
@@ -27,7 +27,7 @@ def cover(cluster: Cluster, unmatched: tuple[str, ...], without_slice: tuple[str
         source=reading.source,
         filter=reading.filter,
         gaps=tuple(gaps),
-        notes=reading.notes,
+        notes=(*reading.notes, *_not_staying(cluster)),
         unmatched=unmatched,
         nodes_read=len(cluster.nodes),
         nodes_audited=sum(kind == "linux" for kind in kinds.values()),
@@ -69,6 +69,19 @@ def _no_match(cluster: Cluster) -> list[GapRecord]:
 
 def _of_kind(cluster: Cluster, kind: NodeKind) -> tuple[str, ...]:
     return tuple(node.name for node in cluster.nodes if node.kind == kind)
+
+
+def _not_staying(cluster: Cluster) -> Iterator[str]:
+    """Nodes of which what is said may not hold for long, or no longer."""
+    for standing, but in (
+        ("not Ready", "what was read of {it}, and of {its} pods, is from before that"),
+        ("being deleted", "{its} pods will run elsewhere"),
+    ):
+        names = [node.name for node in cluster.nodes if node.kind == "linux" and node.standing == standing]
+        if names:
+            it, its, are = ("it", "its", "is") if len(names) == 1 else ("them", "their", "are")
+            these = _these("node", names)
+            yield f"{these[:1].upper()}{these[1:]} {are} {standing}: {but.format(it=it, its=its)}"
 
 
 def _unusable(cluster: Cluster) -> list[GapRecord]:
