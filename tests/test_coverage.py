@@ -5,11 +5,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from kubectl_cgaudit.collect.assemble import Assembly
+from kubectl_cgaudit.collect.assemble import Assembly, with_answers
 from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.report import html, markdown, table
 from kubectl_cgaudit.report.diff_content import side
+from tests.measured_support import CONFIG, answers
 from tests.support import V2_LINEAR, audited, cluster, container, node, pod, recorded_audit
 
 
@@ -177,3 +179,20 @@ def standing(name: str, ready: str | None, *, deleted: bool = False) -> dict[str
 def test_nodes_that_may_not_be_there_for_long_are_told(nodes: list[dict[str, Any]], notes: tuple[str, ...]) -> None:
     coverage = audited(cluster(*nodes, pod("p", container("c", "1"), on="a")), V2_LINEAR).coverage
     assert (coverage.notes, coverage.complete) == (notes, True)
+
+
+@pytest.mark.parametrize(("policies", "nodes"), [("ns", "node b"), ("ss", "2 nodes (a, b)"), ("nn", "")])
+def test_a_static_cpu_manager_is_told(policies: str, nodes: str) -> None:
+    said = {"n": "none", "s": "static"}
+    configs = {name: replace(CONFIG, cpu_manager_policy=said[each]) for name, each in zip("ab", policies, strict=True)}
+    kubelets = {name: replace(answers(config=config), node=name) for name, config in configs.items()}
+    objects = with_answers(cluster(node("a"), node("b"), pod("p", container("c", "1"), on="a")), kubelets)
+    notes = audited(objects, V2_LINEAR).coverage.notes
+    assert notes == (
+        (
+            f"The CPU manager of {nodes} is static: containers with CPUs of their own compete for no others, and the rest for "
+            "what is left, but shares are shown of all of the node's CPU",
+        )
+        if nodes
+        else ()
+    )

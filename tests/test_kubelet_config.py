@@ -25,7 +25,6 @@ def test_recorded_config():
         cpu_cfs_quota=True,
         cpu_cfs_quota_period_us=100_000,
         cpu_manager_policy="none",
-        fail_cgroup_v1=False,
     )
     for node in ("worker-a", "worker-c"):
         config = metrics.config(golden(node, "/configz"))
@@ -45,7 +44,6 @@ def test_config_that_says_nothing():
         cpu_cfs_quota=True,
         cpu_cfs_quota_period_us=100_000,
         cpu_manager_policy=None,
-        fail_cgroup_v1=None,
     )
 
 
@@ -61,7 +59,6 @@ def test_config_that_says_everything():
         "cpuCFSQuota": False,
         "cpuCFSQuotaPeriod": "5ms",
         "cpuManagerPolicy": "static",
-        "failCgroupV1": True,
     }
     assert metrics.config(json.dumps({"kubeletconfig": said}).encode()) == KubeletConfig(
         cgroup_driver="cgroupfs",
@@ -74,7 +71,6 @@ def test_config_that_says_everything():
         cpu_cfs_quota=False,
         cpu_cfs_quota_period_us=5000,
         cpu_manager_policy="static",
-        fail_cgroup_v1=True,
     )
 
 

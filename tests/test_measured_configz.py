@@ -133,7 +133,6 @@ def test_settings_of_the_kubelet_change_the_prediction() -> None:
             "cpu_cfs_quota": False,
             "cpu_cfs_quota_period_us": 50_000,
             "cpu_manager_policy": "none",
-            "fail_cgroup_v1": False,
         },
         type=type(with_kubelets(recorded()).kubelets["worker-a"].config),  # type: ignore[index]
     )

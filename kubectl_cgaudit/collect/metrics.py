@@ -56,7 +56,6 @@ class _Kubelet(Struct, rename="camel"):
     cpu_cfs_quota: bool | None = msgspec.field(default=None, name="cpuCFSQuota")
     cpu_cfs_quota_period: str | None = msgspec.field(default=None, name="cpuCFSQuotaPeriod")
     cpu_manager_policy: str | None = None
-    fail_cgroup_v1: bool | None = None
 
 
 class _Configz(Struct):
@@ -127,7 +126,6 @@ def config(body: bytes) -> KubeletConfig:
         cpu_cfs_quota=said.cpu_cfs_quota is not False,
         cpu_cfs_quota_period_us=_period_us(said.cpu_cfs_quota_period or "100ms"),
         cpu_manager_policy=said.cpu_manager_policy or None,
-        fail_cgroup_v1=said.fail_cgroup_v1,
     )
 
 

@@ -187,7 +187,6 @@ class KubeletConfig(Struct, frozen=True):
     cpu_cfs_quota: bool
     cpu_cfs_quota_period_us: int
     cpu_manager_policy: str | None
-    fail_cgroup_v1: bool | None
 
 
 class KubeletAnswers(Struct, frozen=True):

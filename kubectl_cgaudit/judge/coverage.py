@@ -27,7 +27,7 @@ def cover(cluster: Cluster, unmatched: tuple[str, ...], without_slice: tuple[str
         source=reading.source,
         filter=reading.filter,
         gaps=tuple(gaps),
-        notes=(*reading.notes, *_not_staying(cluster)),
+        notes=(*reading.notes, *_not_staying(cluster), *_with_own_cpus(cluster)),
         unmatched=unmatched,
         nodes_read=len(cluster.nodes),
         nodes_audited=sum(kind == "linux" for kind in kinds.values()),
@@ -82,6 +82,17 @@ def _not_staying(cluster: Cluster) -> Iterator[str]:
             it, its, are = ("it", "its", "is") if len(names) == 1 else ("them", "their", "are")
             these = _these("node", names)
             yield f"{these[:1].upper()}{these[1:]} {are} {standing}: {but.format(it=it, its=its)}"
+
+
+def _with_own_cpus(cluster: Cluster) -> Iterator[str]:
+    answers = cluster.kubelets or {}
+    configs = {name: answers[name].config for name in _of_kind(cluster, "linux") if name in answers}
+    names = [name for name, config in configs.items() if config and config.cpu_manager_policy == "static"]
+    if names:
+        yield (
+            f"The CPU manager of {_these('node', names)} is static: containers with CPUs of their own compete for no others, and "
+            "the rest for what is left, but shares are shown of all of the node's CPU"
+        )
 
 
 def _unusable(cluster: Cluster) -> list[GapRecord]:
