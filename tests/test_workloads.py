@@ -1,5 +1,6 @@
 """What is said of workloads: effects, and that an open question is never a pass."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from kubectl_cgaudit.judge.rounding import as_said
 from kubectl_cgaudit.judge.shifts import Shifts
 from kubectl_cgaudit.judge.source import Pods, Source
 from kubectl_cgaudit.judge.tally import Tally
+from kubectl_cgaudit.report import html, markdown, table
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, of_rule, pod, recorded_audit
 
 TWO = pod("p", container("app", "200m"), container("sidecar", "20m"))
@@ -395,3 +397,27 @@ def test_what_workloads_are_called_by() -> None:
     tables = [{"kind": kind, "metadata": {"name": "x", "namespace": "default"}} for kind in ("ReplicaSet", "Job")]
     read = audited(cluster(node(), *tables), V2_LINEAR).coverage
     assert set(read.workload_names.values()) == {"read: top owners"}
+
+
+def test_of_a_node_that_does_not_come_back_nothing_is_shown_after() -> None:
+    nodes = [node("a", kubelet="v1.36.2"), node("b")]
+    twins = [pod(f"w-{on}", container("c", "1"), on=on) for on in ("a", "b")]
+    audit = audited(cluster(*nodes, *twins), f"{V1}\n- {{match: {{name: a}}, cgroup: v2}}", "kubelet=1.35")
+    assert [[case.stops for case in each.cases] for each in audit.nodes] == [[False], [True]]
+    wide, page = table.render_wide(audit).splitlines(), markdown.render(audit)
+    head = next(line for line in wide if line.startswith("NODE "))
+    row = next(line for line in wide if line.startswith("b "))
+    cells = dict(zip(re.split("  +", head), re.split("  +", row), strict=False))
+    assert {name: cells[name] for name in ("CGROUP", "PODS : SYSTEM", "KUBEPODS : SYSTEM.SLICE", "CPU FOR PODS")} == {
+        "CGROUP": "v1 -> stops",
+        "PODS : SYSTEM": "4 : 1 -> stops",
+        "KUBEPODS : SYSTEM.SLICE": "4096 : 1024 -> stops",
+        "CPU FOR PODS": "80% -> stops",
+    }
+    (workload,) = [line for line in wide if line.startswith("default/w-b ")]
+    assert re.split("  +", workload)[2:7] == ["stops", "likely", "stops", "4 -> stops (w-b on b)", "80% -> stops"]
+    assert "| b | likely | v1 → stops | 4096 : 1024 → stops | 4 : 1 → stops | 80% → stops | 20% → stops |" in page
+    assert "| b | cgroup version | v1 | stops | assumed | test rule 1 |" in page
+    shown = html.render(audit)
+    assert shown.count("<b>does not start</b>: its kubelet refuses cgroup v1") == 1
+    assert "stops against system" not in shown

@@ -204,6 +204,10 @@ class NodeCase(_Record, frozen=True):
     when: When
     before: NodeMoment
     after: NodeMoment
+    stops: Annotated[
+        bool,
+        Meta(description="the kubelet of after does not start on the node's cgroup version: after is never reached"),
+    ] = False
 
 
 class NodeAudit(_Record, frozen=True):

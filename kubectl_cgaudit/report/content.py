@@ -28,6 +28,7 @@ from kubectl_cgaudit.report.escape import shorten, visible
 from kubectl_cgaudit.report.words import (
     EFFECT_WORDS,
     arrow,
+    comes_to_nothing,
     counted,
     inside_pod,
     nominal,
@@ -165,7 +166,7 @@ def _telling(found: Sequence[str], every: Sequence[str]) -> str:
 
 def node_cases(node: NodeAudit) -> list[tuple[str, NodeCase]]:
     """The cases of a node that differ in pods against system; its runtimes play no part in that."""
-    return distinct(node.cases, lambda case: (_root(case.before), _root(case.after)))
+    return distinct(node.cases, lambda case: (_root(case.before), _root(case.after), case.stops))
 
 
 def _root(moment: NodeMoment) -> tuple[object, ...]:
@@ -177,15 +178,19 @@ def changes(cases: Sequence[CaseChange]) -> list[tuple[str, CaseChange]]:
     return distinct(cases, lambda case: (case.before, case.after))
 
 
+def of_node(case: NodeCase, words: Callable[[NodeMoment], str]) -> str:
+    """Something of a node before and after. What does not start has nothing after."""
+    return arrow(words(case.before), "stops" if case.stops else words(case.after))
+
+
 def root_values(case: NodeCase) -> str:
     """`kubepods : system.slice` before and after."""
-    before, after = case.before, case.after
-    return arrow(f"{before.kubepods} : {before.system_slice}", f"{after.kubepods} : {after.system_slice}")
+    return of_node(case, lambda moment: f"{moment.kubepods} : {moment.system_slice}")
 
 
 def ratios(case: NodeCase) -> str:
     """Pods against system.slice before and after."""
-    return arrow(ratio_to_system(case.before), ratio_to_system(case.after))
+    return of_node(case, ratio_to_system)
 
 
 def known_rows(node: NodeAudit) -> list[tuple[str, str, str, str, str]]:
@@ -208,6 +213,8 @@ def _after(node: NodeAudit, key: str) -> str:
 
 
 def _of_moment(case: NodeCase, key: str) -> str:
+    if case.stops:
+        return "stops"
     after, unit_ = case.after, unit(case.after.cgroup)
     root = ", ".join(f"{name} ({unit_} {value})" for name, value in after.root.items())
     values = {
@@ -266,6 +273,8 @@ def share(workload: WorkloadAudit) -> str:
     if workload.share is None:
         return "?"
     before, after = percent(workload.share.before), percent(workload.share.after)
+    if comes_to_nothing(workload):
+        return arrow(before, "stops")
     return arrow(before, after) + (" in the worst case" if is_open(workload) else "")
 
 

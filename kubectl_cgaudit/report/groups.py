@@ -45,7 +45,7 @@ def grouped(nodes: Iterable[NodeAudit]) -> list[NodeGroup]:
 def _face(node: NodeAudit) -> bytes:
     """What equal nodes have in common; its digest, as what it is of would fill the memory."""
     known = tuple((what, each.value, each.confidence) for what, each in node.known.items())
-    cases = tuple((case.when, _root(case.before), _root(case.after)) for case in node.cases)
+    cases = tuple((case.when, _root(case.before), _root(case.after), case.stops) for case in node.cases)
     face = node.kubelet_version, node.container_runtime, node.allocatable_milli, node.confidence, known, cases
     return sha256(msgspec.json.encode(face)).digest()
 
@@ -56,5 +56,7 @@ def _root(moment: NodeMoment) -> object:
 
 
 def _badness(group: NodeGroup) -> tuple[int, float, Sequence[str]]:
-    changes = [case.after.pods_per_system / case.before.pods_per_system for case in group.node.cases]
+    changes = [
+        0.0 if case.stops else case.after.pods_per_system / case.before.pods_per_system for case in group.node.cases
+    ]
     return -CONFIDENCES.index(group.node.confidence), min(changes, default=1.0), group.names

@@ -44,11 +44,11 @@ def nodes(page: Page, groups: Sequence[NodeGroup]) -> str:
             _nodes(page, group, _NAMED),
             _open(page, group.node.confidence, group.node.confidence),
             when,
-            arrow(case.before.cgroup, case.after.cgroup),
+            content.of_node(case, lambda moment: moment.cgroup),
             content.root_values(case),
             content.ratios(case),
-            arrow(percent(case.before.pods_share), percent(case.after.pods_share)),
-            arrow(percent(case.before.system_share), percent(case.after.system_share)),
+            content.of_node(case, lambda moment: percent(moment.pods_share)),
+            content.of_node(case, lambda moment: percent(moment.system_share)),
         )
         for group in shown
         for when, case in content.node_cases(group.node)

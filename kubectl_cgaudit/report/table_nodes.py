@@ -97,8 +97,8 @@ def _cells(case: NodeCase, extra: Sequence[Column], screen: Screen) -> tuple[str
         _RUNTIMES: screen.shown(", ".join(runtimes)),
     }
     return (
-        f"{before.cgroup} -> {after.cgroup}",
+        f"{before.cgroup} -> {'stops' if case.stops else after.cgroup}",
         content.ratios(case),
         *(more[column] for column in extra),
-        arrow(percent(before.pods_share), percent(after.pods_share)),
+        content.of_node(case, lambda moment: percent(moment.pods_share)),
     )

@@ -7,7 +7,16 @@ from msgspec import Struct
 from kubectl_cgaudit.judge.audit import WorkloadAudit
 from kubectl_cgaudit.report import content
 from kubectl_cgaudit.report.screen import WIDEST, Column, Screen, columns, cut, lines, middle
-from kubectl_cgaudit.report.words import against_system, arrow, counted, number, percent, span, with_kind
+from kubectl_cgaudit.report.words import (
+    against_system,
+    arrow,
+    comes_to_nothing,
+    counted,
+    number,
+    percent,
+    span,
+    with_kind,
+)
 
 _MOST_ROWS = 25
 _MEDIUM = 120
@@ -43,7 +52,9 @@ def _effect(workload: WorkloadAudit) -> str:
 
 def _cpu_of_node(workload: WorkloadAudit) -> str:
     share = workload.share
-    return arrow(percent(share.before), percent(share.after)) if share else "?"
+    if not share:
+        return "?"
+    return arrow(percent(share.before), "stops" if comes_to_nothing(workload) else percent(share.after))
 
 
 def _cpu_of_named(workload: WorkloadAudit) -> str:
@@ -55,7 +66,10 @@ def _cpu_of_named(workload: WorkloadAudit) -> str:
 
 def _worst_pod(workload: WorkloadAudit) -> str:
     change = workload.against_system
-    return f"{number(change.before)} -> {number(change.after)} ({change.pod} on {change.node})" if change else "?"
+    if not change:
+        return "?"
+    after = "stops" if comes_to_nothing(workload) else number(change.after)
+    return f"{number(change.before)} -> {after} ({change.pod} on {change.node})"
 
 
 def _inside(workload: WorkloadAudit) -> str:

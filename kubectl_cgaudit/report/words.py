@@ -65,8 +65,16 @@ def against_system(workload: WorkloadAudit) -> str:
     worst, best = workload.against_system, workload.against_system_best
     if worst is None or best is None:
         return "?"
+    if comes_to_nothing(workload):
+        return "stops"
     low, high = signed(worst.change), signed(best.change)
     return low if low == high else f"{low}..{high}"
+
+
+def comes_to_nothing(workload: WorkloadAudit) -> bool:
+    """Whether nothing is to be said of it but that it stops: its numbers after the move are as they were."""
+    ends = workload.against_system, workload.against_system_best
+    return workload.effect == "stops" and all(each is not None and signed(each.change) == "0%" for each in ends)
 
 
 def inside_pod(change: Change | None) -> str:
