@@ -93,6 +93,16 @@ def test_targets_leave_open_what_a_handler_runs_that_does_not_say_it(to: str, ex
     assert [(case.when, str(case.then.runtime("default"))) for case in comparison.cases] == expected
 
 
+@pytest.mark.parametrize(
+    ("used", "cases"), [(None, [""]), ("odd", ["unnamed runtime is crun", "unnamed runtime is runc"])]
+)
+def test_what_a_handler_runs_that_no_pod_uses_is_no_question(used: str | None, cases: list[str]) -> None:
+    objects = cluster(node(), pod("p", container("c", "1"), runtimeClassName=used))
+    rules = "- {cgroup: v2, runtimes: {default: runc 1.3.6, odd: linear}}"
+    (comparison,) = compared(objects, rules, "crun=1.28")
+    assert [case.when for case in comparison.cases] == cases
+
+
 def test_a_target_beside_another_hides_no_container_that_does_not_start() -> None:
     objects = cluster(node(kubelet="v1.32.5"), pod("p", container("c", "77m", "77m"), qos="Guaranteed"))
     for to in ("runc=1.3.6", "runc=1.3.6,crun=1.28"):

@@ -109,7 +109,7 @@ def _compare_node(
 
     for when, found in setups(state, handlers):
         now = same(found)
-        for further, will in ways(scenario, node, now, version_known=state.cgroup is not None):
+        for further, will in ways(scenario, node, now, handlers, version_known=state.cgroup is not None):
             then = same(will)
             cases.append(Case(", ".join([when, *further] if when else further), now, then, tree(now), tree(then)))
     return Comparison(node, state, tuple(handlers), tuple(cases))

@@ -1,7 +1,7 @@
 """Where the nodes go: `--to`, and what a node is after it, always starting from what it is now."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -116,15 +116,16 @@ def _from_file(to: str) -> Scenario:
 
 
 def ways(
-    scenario: Scenario, node: Node, now: Setup, *, version_known: bool = True
+    scenario: Scenario, node: Node, now: Setup, handlers: Collection[str], *, version_known: bool = True
 ) -> Iterator[tuple[tuple[str, ...], Setup]]:
     """What a node that is `now` may become, each with what that assumes. Raises UsageError as `after` does.
 
     A target speaks of one runtime, and not every handler says which it runs. Where only runc is spoken of they are taken to
     run it, as nearly all do; else each may run runc or one of the runtimes that are spoken of. And a value that somebody set
-    at the root is systemd's or a kubelet's, and each makes another of it on the other cgroup version.
+    at the root is systemd's or a kubelet's, and each makes another of it on the other cgroup version. `handlers` are those the
+    node's pods use; what another one runs is no question.
     """
-    for words, unnamed in _unnamed(scenario, now):
+    for words, unnamed in _unnamed(scenario, now, handlers):
         setup = after(scenario, node, now, version_known=version_known, unnamed=unnamed)
         other = setup
         if _may_be_either(now):
@@ -137,10 +138,10 @@ def ways(
             yield (*words, f"a kubelet set {names}"), other
 
 
-def _unnamed(scenario: Scenario, now: Setup) -> Iterator[tuple[tuple[str, ...], str]]:
+def _unnamed(scenario: Scenario, now: Setup, handlers: Collection[str]) -> Iterator[tuple[tuple[str, ...], str]]:
     """What a handler may run that does not say it, and what that assumes."""
     spoken = sorted({target.name or "" for target in scenario.runtimes} | {"runc"})
-    if len(spoken) == 1 or not any(_says_nothing(handler, run) for handler, run in now.runtimes):
+    if len(spoken) == 1 or not any(_says_nothing(handler, run) for handler, run in now.runtimes if handler in handlers):
         yield (), "runc"
         return
     for name in spoken:
