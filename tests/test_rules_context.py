@@ -32,7 +32,7 @@ def test_the_worst_case_is_told_and_of_equally_bad_ones_the_last_by_name() -> No
         for when, bad in (("a", 2.0), ("b", 2.0), ("c", 1.0), ("d", None))
     ]
     (hit,) = pod_hits(found, None, iter(looks), graded())
-    numbers = "These numbers hold if b; in its other cases they are others."
+    numbers = "These numbers hold if b; in its other cases they differ."
     assert (hit.place, hit.badness, hit.words()) == (None, 2.0, (f"seen b {numbers}", "do b"))
     assert (hit.when, hit.holds) == ("unless d", False)
     (alone,) = pod_hits(found, found.containers[0], iter(looks[:2]), graded())
@@ -54,7 +54,7 @@ EVERY = "is found in every other case too, with other numbers."
         (
             {"a": (2.0, "x", ""), "b": (1.9, "y", ""), "c": None},
             "unless c",
-            " These numbers hold if a; in its other cases they are others.",
+            " These numbers hold if a; in its other cases they differ.",
         ),
         (
             {"a": (2.0, "x", ""), "b": (1.9, "y", ""), "c": (0.5, "z", "")},

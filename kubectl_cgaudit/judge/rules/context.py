@@ -85,7 +85,7 @@ def _told(worst: str, found: Mapping[str, Look], alike: Sequence[str], every: Se
     these = condition(same, every) if len(same) < len(alike) else ""
     said = [seen, _now_too(found, every)]
     if len(found) < len(every):
-        said.append(f"These numbers hold {these}; in its other cases they are others." if these else "")
+        said.append(f"These numbers hold {these}; in its other cases they differ." if these else "")
     elif len(same) < len(every):
         said.append(
             f"{f'These numbers hold {these}; it' if these else 'It'} is found in every other case too, with other numbers."
