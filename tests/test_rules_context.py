@@ -1,14 +1,26 @@
 """What all rules over pods have in common."""
 
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 
 from kubectl_cgaudit.judge.audit import SEVERITIES
 from kubectl_cgaudit.judge.rules import catalogue
-from kubectl_cgaudit.judge.rules.context import Look, graded, pod_hits
-from tests.support import ONE, audited, cluster, compared, node, recorded_audit, recorded_blind
+from kubectl_cgaudit.judge.rules.context import graded, pod_hits
+from kubectl_cgaudit.judge.rules.looks import Look, by_case, worst
+from tests.support import (
+    ONE,
+    V1,
+    V2_LINEAR,
+    audited,
+    cluster,
+    compared,
+    container,
+    node,
+    pod,
+    recorded_audit,
+    recorded_blind,
+)
 
 
 def told(when: str) -> tuple[str, str]:
@@ -17,27 +29,41 @@ def told(when: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_of_equally_bad_cases_the_last_by_name_is_told(order: int) -> None:
-    (comparison,) = compared(cluster(node(), ONE), "- {cgroup: v2}", "runtime")
-    cases = sorted(comparison.pod(0), key=lambda each: each.case.when)
-    assert [each.case.when for each in cases] == ["linear runtime", "quadratic runtime"]
-    looks = [(each, Look(0.5 - 1e-12 * place, lambda: ("seen", "do"))) for place, each in enumerate(cases)]
-    (hit,) = pod_hits(comparison.placed[0][0], None, looks[::order], graded())
-    assert (hit.words(), hit.badness, hit.when, hit.holds) == (("seen", "do"), 0.5, "", True)
+    looks = [(when, Look(0.5 - 1e-12 * place, lambda: ("seen", "do"))) for place, when in enumerate("ab")]
+    found = worst(looks[::order], graded())
+    assert found is not None
+    assert (found.words(), found.badness, found.when, found.holds) == (("seen", "do"), 0.5, "", True)
 
 
 def test_the_worst_case_is_told_and_of_equally_bad_ones_the_last_by_name() -> None:
-    found = cluster(ONE, node()).pods[0]
     looks = [
-        (SimpleNamespace(case=SimpleNamespace(when=when)), bad and Look(bad, partial(told, when)))
+        (when, bad and Look(bad, partial(told, when)))
         for when, bad in (("a", 2.0), ("b", 2.0), ("c", 1.0), ("d", None))
     ]
-    (hit,) = pod_hits(found, None, iter(looks), graded())
-    numbers = "These numbers hold if b; in its other cases they differ."
-    assert (hit.place, hit.badness, hit.words()) == (None, 2.0, (f"seen b {numbers}", "do b"))
-    assert (hit.when, hit.holds) == ("unless d", False)
-    (alone,) = pod_hits(found, found.containers[0], iter(looks[:2]), graded())
-    assert (alone.place, alone.when) == (0, "")
-    assert list(pod_hits(found, None, iter(looks[3:]), graded())) == []
+    found = worst(looks, graded())
+    assert found is not None
+    seen, remedy = found.words()
+    assert (found.badness, seen) == (2.0, "seen b These numbers hold if b; in its other cases they differ.")
+    assert remedy == ("If b: do b In the other cases it takes something else: settle first what is not known (CGA102).")
+    assert (found.when, found.holds) == ("unless d", False)
+    assert worst(looks[3:], graded()) is None
+
+
+def test_a_hit_names_the_container_by_its_place() -> None:
+    (comparison,) = compared(cluster(node(), ONE), V2_LINEAR, "runtime")
+    ((placed, _),) = comparison.placed
+    (case,) = comparison.pod(0)
+    look = Look(2.0, partial(told, "a"))
+    for of_it, place in ((None, None), (placed.containers[0], 0)):
+        (hit,) = pod_hits(placed, of_it, [(case, look)], graded())
+        assert (hit.place, hit.when, hit.words()) == (place, "", ("seen a", "do a"))
+    assert list(pod_hits(placed, None, [(case, None)], graded())) == []
+
+
+def test_of_a_node_that_does_not_come_back_only_that_is_said() -> None:
+    pods = [pod("p", container("a", "200m"), container("b", "20m"), resources={"requests": {"cpu": "2"}})]
+    found = audited(cluster(node(kubelet="v1.30.1"), *pods), V1, "kubelet=1.35")
+    assert [each.rule for each in found.findings] == ["CGA101"]
 
 
 EVERY = "is found in every other case too, with other numbers."
@@ -61,6 +87,8 @@ EVERY = "is found in every other case too, with other numbers."
             "unless c",
             f" These numbers hold if a; it {EVERY}",
         ),
+        # A milder one is told as well.
+        ({"a": (2.0, "x", ""), "b": (0.5, "y", ""), "c": None}, "if a", " It is found if b too, with other numbers."),
         # What is the same now is no other number.
         ({"a": (2.0, "x", "so."), "b": (2.0, "x", "so.")}, "", " So."),
         ({"a": (2.0, "x", ""), "b": (1.0, "x", "so.")}, "", " If b so."),
@@ -72,15 +100,30 @@ def test_what_holds_for_sure_is_as_grave_in_every_case(
     looks: dict[str, tuple[float, str, str] | None], when: str, added: str
 ) -> None:
     def words(said: str) -> tuple[str, str]:
-        return said, f"do {said}"
+        return said, "do"
 
-    given = [
-        (SimpleNamespace(case=SimpleNamespace(when=name)), look and Look(look[0], partial(words, look[1]), look[2]))
-        for name, look in looks.items()
-    ]
-    (hit,) = pod_hits(cluster(ONE, node()).pods[0], None, given, graded((1.0, "high")))
-    assert (hit.when, hit.words()) == (when, (f"x{added}", "do x"))
-    assert hit.holds == (None not in looks.values())
+    given = [(name, look and Look(look[0], partial(words, look[1]), look[2])) for name, look in looks.items()]
+    found = worst(given, graded((1.0, "high")))
+    assert found is not None
+    assert (found.when, found.words()) == (when, (f"x{added}", "do"))
+    assert found.holds == (None not in looks.values())
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ("xx", "x"),
+        ("xy", "If a: x If b: y"),
+        ("xyx", "Unless b: x If b: y"),
+        (
+            "xyz",
+            "If a: x In the other cases it takes something else: settle first what is not known (CGA102).",
+        ),
+    ],
+)
+def test_what_to_do_is_said_by_case_where_it_differs(texts: str, said: str) -> None:
+    every = [*"abc"[: len(texts)]]
+    assert by_case([*zip(every, texts, strict=True)], every) == said
 
 
 @pytest.mark.parametrize("to", ["v2+runtime", "v2", "runtime", "kubelet=1.35"])

@@ -400,12 +400,20 @@ def test_204_tells_who_loses_in_the_other_cases_and_what_helps_it() -> None:
     assert (finding.severity, finding.when) == ("high", "if cgroup v2, linear runtime")
     assert finding.seen == (
         "Pod default/p on n1: b has 33% of its pod's CPU now and 12% after (-62%); what it loses goes to a (67% -> 88%). "
-        "Weights: a 2 -> 7, b 1 -> 1. If cgroup v1 a loses, -6.7%."
+        "Weights: a 2 -> 7, b 1 -> 1. It is found if cgroup v1 too, with other numbers. If cgroup v1 a loses, -6.7%."
     )
     assert finding.remedy == (
-        "Where b loses: Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: "
-        "b 2m -> 7m, a 30m -> 25m; weights b : a = 3 : 6, as 1 : 2 now. Raising b alone takes 10m, 8m more a pod to schedule. "
-        "Not before the new runtime creates the containers. Where a does: No shift of the request between them restores the "
+        "If cgroup v2, linear runtime: Shift the request inside the pod, which costs nothing to schedule and keeps the pod's "
+        "weight: b 2m -> 7m, a 30m -> 25m; weights b : a = 3 : 6, as 1 : 2 now. Raising b alone takes 10m, 8m more a pod to schedule. "
+        "Not before the new runtime creates the containers. If cgroup v1: No shift of the request between them restores the "
         "old ratio. Raising a alone does: 78m, 48m more a pod to schedule. Not before the new runtime creates the containers "
         "on cgroup v2."
     )
+
+
+def test_204_a_milder_case_beside_one_where_nothing_moves_is_told() -> None:
+    finding = the_finding("CGA204", "", "v2", node(), pod("p", container("app", "26m"), container("side", "3m")))
+    assert (finding.severity, finding.when) == ("high", "if cgroup v1, linear runtime")
+    assert finding.seen.endswith(" It is found if cgroup v1, quadratic runtime too, with other numbers.")
+    assert finding.remedy.startswith("If cgroup v1, linear runtime: No shift of the request between them restores ")
+    assert " If cgroup v1, quadratic runtime: Shift the request inside the pod, which costs nothing" in finding.remedy

@@ -157,3 +157,16 @@ def test_102_a_hint_at_a_handler_that_no_pod_uses_is_no_hint_at_another() -> Non
     assert seen().startswith(
         "n1: not known is the runtime of its handler default; predicted for each possibility. Hints: runtime containerd://2.1.5: "
     )
+
+
+def test_101_where_the_version_is_open_the_worst_fate_is_told_and_the_other_too(tmp_path: Path) -> None:
+    to = tmp_path / "to.yaml"
+    to.write_text("- {cgroup: v1}\n", encoding="utf-8")
+    finding = of_rule(audited(cluster(node(kubelet="v1.35.1"), ONE), "", str(to)), "CGA101")["n1"]
+    assert (finding.severity, finding.when) == ("critical", "if cgroup v2")
+    assert finding.seen == (
+        "If cgroup v2: n1 goes from cgroup v2 back to v1; kubelet 1.35.1 does not start there unless failCgroupV1 is false. "
+        "If cgroup v1: n1 is on cgroup v1 with kubelet 1.35.1, which runs there only because failCgroupV1 is false."
+    )
+    assert finding.remedy.startswith("If cgroup v2: Leave the node on cgroup v2: v1 is on its way out (")
+    assert ". If cgroup v1: Move the node to cgroup v2 before it gets a kubelet from 1.35 on: " in finding.remedy

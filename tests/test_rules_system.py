@@ -269,3 +269,19 @@ def test_201_how_many_more_lose_for_sure_is_said_where_the_worst_only_may() -> N
     finding = the_finding("CGA201", rules, "v2", node("o4"), node("s4"), *replicas("o4", "s4"))
     assert finding.when == "if cgroup v1"
     assert " 1 more of this workload is found by this rule, for sure." in finding.seen
+
+
+def test_202_says_for_which_cases_its_numbers_and_what_to_do_stand() -> None:
+    finding = the_finding("CGA202", "", "v2+runtime", node(cpu="64"), ONE)
+    assert (finding.severity, finding.when) == ("medium", "")
+    assert "is 25 : 1 after the move (25 : 1 now), " in finding.seen
+    assert finding.seen.endswith(
+        " These numbers hold if cgroup v2; it is found in every other case too, with other numbers."
+    )
+    finding = the_finding("CGA202", "", "runtime", node(cpu="64"), ONE)
+    assert (finding.severity, finding.when) == ("high", "if cgroup v1")
+    assert finding.seen.endswith(" It is found in every other case too, with other numbers.")
+    assert finding.remedy.startswith(
+        "If cgroup v1: `systemctl set-property system.slice CPUShares=6554` brings it under 10 : 1. "
+        "If cgroup v2: `systemctl set-property system.slice CPUWeight=251` brings it under 10 : 1; or enforce "
+    )

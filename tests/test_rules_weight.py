@@ -252,3 +252,20 @@ def test_205_says_in_which_case_it_is_so_now() -> None:
     finding = the_finding("CGA205", "", "v2", node(), pod("p", container("a", "10m"), container("b", "1")))
     assert finding.when == "if linear runtime"
     assert finding.seen.endswith(" If cgroup v2, linear runtime it is so now, too.")
+
+
+@pytest.mark.parametrize(
+    ("set_by", "severity", "when", "times"),
+    [
+        ("", "medium", "if a kubelet set system.slice", "12.8"),
+        (", set_by: systemd", "low", "", "8.46"),
+        (", set_by: kubelet", "medium", "", "12.8"),
+    ],
+)
+def test_207_is_sure_only_where_it_is_as_severe(set_by: str, severity: str, when: str, times: str) -> None:
+    pods = [pod("g", container("c", "1")), pod("b", container("c"), qos="BestEffort")]
+    rules = f"- {{cgroup: v1, system_slice: 2048, runtimes: {{default: runc 1.1.5}}{set_by}}}"
+    finding = the_finding("CGA207", rules, "v2", node(), *pods)
+    assert (finding.severity, finding.when) == (severity, when)
+    assert f", {times} times as much, when everything wants CPU: " in finding.seen
+    assert finding.seen.endswith(" It is found in every other case too, with other numbers.") == bool(when)

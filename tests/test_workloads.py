@@ -415,7 +415,7 @@ def test_of_a_node_that_does_not_come_back_nothing_is_shown_after() -> None:
         "CPU FOR PODS": "80% -> stops",
     }
     (workload,) = [line for line in wide if line.startswith("default/w-b ")]
-    assert re.split("  +", workload)[2:7] == ["stops", "likely", "stops", "4 -> stops (w-b on b)", "80% -> stops"]
+    assert re.split("  +", workload)[2:7] == ["stops", "likely", "stops", "stops", "c: shares 1024 (1 x default)"]
     assert "| b | likely | v1 → stops | 4096 : 1024 → stops | 4 : 1 → stops | 80% → stops | 20% → stops |" in page
     assert "| b | cgroup version | v1 | stops | assumed | test rule 1 |" in page
     shown = html.render(audit)

@@ -168,7 +168,7 @@ class Kinds:
             number=len(self.all),
             effects=self._same(
                 tuple(
-                    frozenset(inside(of_case, self._context.thresholds) | stops(pod, used, case, surely=surely))
+                    frozenset(inside(case, of_case, self._context.thresholds) | stops(pod, used, case, surely=surely))
                     for case, of_case in zip(cases, changes, strict=True)
                 )
             ),
@@ -219,7 +219,7 @@ def _by_container(changes: _Changes) -> Iterator[tuple[int, int, Fixed, Fixed]]:
 
 def _moved(cases: Sequence[Case], changes: _Changes) -> Iterator[Moved]:
     for place, case, before, after in _by_container(changes):
-        change = relative(before.in_pod, after.in_pod)
+        change = None if is_lost(cases[case]) else relative(before.in_pod, after.in_pod)
         if change is not None and before.in_pod is not None and after.in_pod is not None:
             yield Moved(place, cases[case].when, before.in_pod, after.in_pod, change)
 

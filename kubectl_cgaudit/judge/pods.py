@@ -39,8 +39,8 @@ def audited(comparison: Comparison, index: int, thresholds: Thresholds) -> PodAu
     )
     surely = not taken_for_granted(comparison.state, used)
     found = [
-        by_share(system_change(changes[place]), thresholds)
-        | inside([(each[place].before, each[place].after) for each in of_containers], thresholds)
+        by_share(None if is_lost(case) else system_change(changes[place]), thresholds)
+        | inside(case, [(each[place].before, each[place].after) for each in of_containers], thresholds)
         | stops(pod, used, case, surely=surely)
         for place, case in enumerate(cases)
     ]
@@ -87,9 +87,13 @@ def by_share(change: float | None, thresholds: Thresholds) -> frozenset[Effect]:
     return _GAINS if (change or 0.0) >= thresholds.system_gain else _NEITHER
 
 
-def inside(containers: Iterable[tuple[Fixed | Moment, Fixed | Moment]], thresholds: Thresholds) -> set[Effect]:
-    """What changes between the containers of a pod, and in their numbers, before and after."""
+def inside(
+    case: Case, containers: Iterable[tuple[Fixed | Moment, Fixed | Moment]], thresholds: Thresholds
+) -> set[Effect]:
+    """What changes between the containers of a pod, and in their numbers; nothing where the node does not come back."""
     found: set[Effect] = set()
+    if is_lost(case):
+        return found
     for before, after in containers:
         if (relative(before.in_pod, after.in_pod) or 0.0) <= -thresholds.pod_move:
             found.add("moves")

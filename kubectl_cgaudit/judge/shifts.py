@@ -7,7 +7,7 @@ from msgspec import Struct
 from kubectl_cgaudit.judge.audit import Effect
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.kinds import PullChange
-from kubectl_cgaudit.judge.pods import by_share
+from kubectl_cgaudit.judge.pods import by_share, is_lost
 from kubectl_cgaudit.judge.rounding import as_said, relative, shown
 from kubectl_cgaudit.judge.thresholds import Thresholds
 
@@ -19,11 +19,14 @@ Sure = tuple[float, float, float, float, float]
 """The change against the system that holds in every case, before and after it, and the share of the node before and after."""
 
 
+_NOTHING: frozenset[Effect] = frozenset()
+
+
 class Shifts(Struct, frozen=True, gc=False):
     """Over all cases. None where there is nothing to compare."""
 
     changes: tuple[float | None, ...]
-    """Against the system, in each case."""
+    """Against the system, in each case; None where the node does not come back, too."""
     effects: tuple[frozenset[Effect], ...]
     """What that comes to in each case."""
     moved: tuple[float, ...]
@@ -48,6 +51,11 @@ def shifts(
     system: list[Shift] = []
     shares: list[Shift] = []
     for place, (case, (qos, was, will, competes)) in enumerate(zip(comparison.cases, pulls, strict=True)):
+        if is_lost(case):
+            changes.append(None)
+            effects.append(_NOTHING)
+            moved.append(0.0)
+            continue
         before = case.before.pods.fraction(qos, was) if competes else 0.0
         after = case.after.pods.fraction(qos, will) if competes else 0.0
         times_before, times_after = before / systems[2 * place], after / systems[2 * place + 1]
@@ -71,7 +79,7 @@ def shifts(
         rank=(as_said(worst[0]), moved[changes.index(worst[0])]) if worst else (0.0, 0.0),
         best=max(system, default=None),
         share=min(shares, key=lambda each: (-abs(each[0]), each), default=None),
-        sure=_sure(max(system), shares) if system else None,
+        sure=_sure(max(system), shares) if len(system) == len(changes) else None,
     )
 
 

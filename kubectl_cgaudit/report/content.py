@@ -271,7 +271,7 @@ def pods(workload: WorkloadAudit) -> str:
 def share(workload: WorkloadAudit) -> str:
     """The fraction of its node's CPU before and after, of the pod and case where it changes most."""
     if workload.share is None:
-        return "?"
+        return "stops" if comes_to_nothing(workload) else "?"
     before, after = percent(workload.share.before), percent(workload.share.after)
     if comes_to_nothing(workload):
         return arrow(before, "stops")

@@ -53,7 +53,7 @@ def _effect(workload: WorkloadAudit) -> str:
 def _cpu_of_node(workload: WorkloadAudit) -> str:
     share = workload.share
     if not share:
-        return "?"
+        return "stops" if comes_to_nothing(workload) else "?"
     return arrow(percent(share.before), "stops" if comes_to_nothing(workload) else percent(share.after))
 
 
@@ -67,7 +67,7 @@ def _cpu_of_named(workload: WorkloadAudit) -> str:
 def _worst_pod(workload: WorkloadAudit) -> str:
     change = workload.against_system
     if not change:
-        return "?"
+        return "" if comes_to_nothing(workload) else "?"
     after = "stops" if comes_to_nothing(workload) else number(change.after)
     return f"{number(change.before)} -> {after} ({change.pod} on {change.node})"
 

@@ -1,8 +1,6 @@
 """What every rule gets to see, and what a rule over pods is."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,10 +9,10 @@ from kubectl_cgaudit.collect.model import Cluster, Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.judge.audit import SEVERITIES, Severity
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
-from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.figures import Fixed
-from kubectl_cgaudit.judge.rounding import shown
+from kubectl_cgaudit.judge.pods import is_lost
 from kubectl_cgaudit.judge.rules.catalogue import Rule
+from kubectl_cgaudit.judge.rules.looks import Look, Words, worst
 from kubectl_cgaudit.judge.thresholds import Thresholds
 
 
@@ -23,10 +21,6 @@ class Context(Struct, frozen=True):
 
     cluster: Cluster
     thresholds: Thresholds
-
-
-Words = Callable[[], tuple[str, str]]
-"""Gives what was seen and what to do. Mostly made when it is called: of many places only the worst is told."""
 
 
 class Hit(Struct, frozen=True):
@@ -42,15 +36,6 @@ class Hit(Struct, frozen=True):
     """Whether the rule holds in every case, if in some less severely."""
 
 
-class Look(NamedTuple):
-    """What a rule sees in one case."""
-
-    badness: float
-    words: Words
-    so_now: str = ""
-    """What to add if nothing changes by the move: `it is so now, too.`"""
-
-
 def pod_hits(
     pod: Pod,
     container: Container | None,
@@ -59,47 +44,12 @@ def pod_hits(
 ) -> Iterator[Hit]:
     """The worst hit of a rule over the cases of a pod, or of one of its containers.
 
-    It holds for sure only where it is as severe in every case.
+    It holds for sure only where it is as severe in every case. Where the node does not come back nothing else is to be said.
     """
-    looked = list(looks)
-    found = {case.case.when: look for case, look in looked if look is not None}
-    if found:
-        # What differs in the last digits only is equally bad: then the name decides.
-        worst = max(found, key=lambda when: (shown(found[when].badness), when))
-        size = shown(found[worst].badness)
-        every = [case.case.when for case, _ in looked]
-        alike = [when for when, look in found.items() if severity(shown(look.badness)) == severity(size)]
+    looked = [(case.case.when, None if is_lost(case.case) else look) for case, look in looks]
+    if found := worst(looked, severity):
         place = next((place for place, each in enumerate(pod.containers) if each is container), None)
-        words = (
-            found[worst].words
-            if len(every) == 1 and not found[worst].so_now
-            else partial(_told, worst, found, alike, every)
-        )
-        yield Hit(place, condition(alike, every), size, words, len(found) == len(every))
-
-
-def _told(worst: str, found: Mapping[str, Look], alike: Sequence[str], every: Sequence[str]) -> tuple[str, str]:
-    """The words of the worst case, and for which of the cases they stand."""
-    seen, remedy = found[worst].words()
-    same = [when for when, look in found.items() if look.words()[0] == seen]
-    these = condition(same, every) if len(same) < len(alike) else ""
-    said = [seen, _now_too(found, every)]
-    if len(found) < len(every):
-        said.append(f"These numbers hold {these}; in its other cases they differ." if these else "")
-    elif len(same) < len(every):
-        said.append(
-            f"{f'These numbers hold {these}; it' if these else 'It'} is found in every other case too, with other numbers."
-        )
-    return " ".join(filter(None, said)), remedy
-
-
-def _now_too(found: Mapping[str, Look], every: Sequence[str]) -> str:
-    """In which of the cases found nothing changes by the move."""
-    now = {when: look.so_now for when, look in found.items() if look.so_now}
-    words = next(iter(now.values()), "")
-    lead = condition(list(now), every) if words and len(now) < len(found) else ""
-    said = f"{lead} {words}" if lead else words
-    return f"{said[:1].upper()}{said[1:]}"
+        yield Hit(place, found.when, found.badness, found.words, found.holds)
 
 
 Pairs = Sequence[tuple[Fixed, Fixed]]

@@ -16,7 +16,8 @@ from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rounding import relative, rounded, shown
 from kubectl_cgaudit.judge.rules.catalogue import MOVES_INSIDE
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRule, Words, graded, pod_hits
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Pairs, PodRule, graded, pod_hits
+from kubectl_cgaudit.judge.rules.looks import Look, Words, capital
 from kubectl_cgaudit.judge.rules.rebalance import Balance, restored
 from kubectl_cgaudit.predict.shape import kubelet_value
 from kubectl_cgaudit.predict.tree import Cgroup
@@ -63,15 +64,13 @@ def _by_loser(moves: Iterable[tuple[str, _Move]]) -> list[dict[str, _Move]]:
 
 
 def _of_each(words: Words, losers: Sequence[dict[str, _Move]], every: Sequence[str]) -> tuple[str, str]:
-    """Which container loses may depend on the case, and so does what helps it."""
+    """Which container loses may depend on the case."""
     seen, remedy = words()
-    _, *others = worst = [next(iter(each.values())) for each in losers]
-    for move, cases in zip(others, losers[1:], strict=True):
-        when = condition(list(cases), every)
+    for cases in losers[1:]:
+        move = next(iter(cases.values()))
         worse = " at worst" if len({shown(each.badness) for each in cases.values()}) > 1 else ""
-        seen += f" {when[0].upper()}{when[1:]} {move.loser.name} loses, {percent(-move.badness)}{worse}."
-        remedy += f" Where {move.loser.name} does: {move.words()[1]}"
-    return seen, f"Where {worst[0].loser.name} loses: {remedy}"
+        seen += f" {capital(condition(list(cases), every))} {move.loser.name} loses, {percent(-move.badness)}{worse}."
+    return seen, remedy
 
 
 def _may_move(context: Context, _pod: Pod, pairs: Pairs) -> bool:

@@ -7,11 +7,12 @@ from kubectl_cgaudit.cgroups.version import refuses_v1
 from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.detect.runtime import named_by
 from kubectl_cgaudit.detect.state import Setup
-from kubectl_cgaudit.judge.audit import Finding, Severity, Subject
+from kubectl_cgaudit.judge.audit import SEVERITIES, Finding, Severity, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rules.catalogue import BOTH_FORMULAS, CONTRADICTED, UNKNOWN_STATE, V1_NODE, WHO_SET
 from kubectl_cgaudit.judge.rules.context import Context
+from kubectl_cgaudit.judge.rules.looks import by_case
 
 _CANNOT = "a kubelet from 1.35 on does not start there"
 _STAY = (
@@ -36,9 +37,13 @@ def v1(_context: Context, comparison: Comparison) -> Iterator[Finding]:
     on_v1 = [case for case in comparison.cases if case.now.cgroup == "v1" or case.then.cgroup == "v1"]
     if not on_v1:
         return
-    words = condition([each.when for each in on_v1], comparison.whens)
-    severity, seen, remedy = _v1_fate(comparison.node.name, on_v1[0])
-    yield V1_NODE.finding(severity, Subject("node", comparison.node.name), words, seen, remedy)
+    fates = {case.when: _v1_fate(comparison.node.name, case) for case in on_v1}
+    worst_first = sorted(fates, key=lambda when: SEVERITIES.index(fates[when][0]))
+    severity = fates[worst_first[0]][0]
+    alike = [when for when in fates if fates[when][0] == severity]
+    seen, remedy = (by_case([(when, fates[when][part]) for when in worst_first], comparison.whens) for part in (1, 2))
+    subject = Subject("node", comparison.node.name)
+    yield V1_NODE.finding(severity, subject, condition(alike, comparison.whens), seen, remedy)
 
 
 def _v1_fate(name: str, case: Case) -> tuple[Severity, str, str]:

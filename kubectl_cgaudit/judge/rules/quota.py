@@ -11,7 +11,8 @@ from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.confidence import taken_for_granted
 from kubectl_cgaudit.judge.rules.catalogue import LIMIT_CHANGED, WILL_NOT_START
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRule, graded, narrowed, pod_hits
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Pairs, PodRule, graded, narrowed, pod_hits
+from kubectl_cgaudit.judge.rules.looks import Look
 from kubectl_cgaudit.predict.quota import cannot_start, container_quota, pod_quota
 
 _MILLI_A_STEP = 10

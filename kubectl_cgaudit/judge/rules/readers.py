@@ -9,7 +9,8 @@ from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.rules import jvm
 from kubectl_cgaudit.judge.rules.catalogue import MISREADS_WEIGHT
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRule, graded, pod_hits
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Pairs, PodRule, graded, pod_hits
+from kubectl_cgaudit.judge.rules.looks import Look
 from kubectl_cgaudit.predict.tree import Cgroup
 
 _CADVISOR = re.compile(r"(?:^|/)cadvisor$", re.ASCII)

@@ -14,16 +14,18 @@ from kubectl_cgaudit.detect.state import SYSTEM_SLICE, default_root_value, unit_
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
+from kubectl_cgaudit.judge.pods import is_lost
 from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS, SYSTEM_OUTWEIGHED
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, PodRule, graded, pod_hits
+from kubectl_cgaudit.judge.rules.context import Context, Hit, PodRule, graded, pod_hits
+from kubectl_cgaudit.judge.rules.looks import Look, worst
 from kubectl_cgaudit.text import number, percent
 
-_MEDIUM_RATIO, _HIGH_RATIO = 2.0, 5.0
 _LARGEST_RESERVE = 0.25
 _RESERVE_STEP = 10
 _NEAR = 1.02
 _GRADED = graded((0.5, "high"), (0.2, "medium"))
+_EXCESS = graded((5.0, "high"), (2.0, "medium"))
 _NO_SLICE = (
     "Talos has no system.slice and sets the weights beside kubepods itself: say them with --states (root: ...) before you "
     "believe this; there is nothing to set by hand."
@@ -170,24 +172,18 @@ LOSSES = PodRule(
 
 def outweighed(context: Context, comparison: Comparison) -> Iterator[Finding]:
     """CGA202, one finding a node."""
-    found = [(case, hit) for case in comparison.cases if (hit := _outweighed(context, comparison, case))]
-    if not found:
-        return
-    _, (_, seen, remedy, excess) = max(found, key=lambda entry: entry[1][0])
-    graded_ = graded((_HIGH_RATIO, "high"), (_MEDIUM_RATIO, "medium"))
-    severity = graded_(excess)
-    # It holds for sure only where it is as severe in every case.
-    when = condition([case.when for case, (*_, each) in found if graded_(each) == severity], comparison.whens)
-    yield SYSTEM_OUTWEIGHED.finding(severity, Subject("node", comparison.node.name), when, seen, remedy)
+    if found := worst([(case.when, _outweighed(context, comparison, case)) for case in comparison.cases], _EXCESS):
+        subject = Subject("node", comparison.node.name)
+        yield SYSTEM_OUTWEIGHED.finding(_EXCESS(found.badness), subject, found.when, *found.words())
 
 
-def _outweighed(context: Context, comparison: Comparison, case: Case) -> tuple[float, str, str, float] | None:
+def _outweighed(context: Context, comparison: Comparison, case: Case) -> Look | None:
     kubepods, system = case.after.kubepods.value or 0, case.after.system.value or 1
     lowered = system < default_root_value(case.then.cgroup)
     limit = context.thresholds.outweighed_reserve if lowered else context.thresholds.outweighed
     now = (case.before.kubepods.value or 0) / (case.before.system.value or 1)
     after = kubepods / system
-    if after < limit:
+    if after < limit or is_lost(case):
         return None
     unit = unit_of(case.then.cgroup)
     cause = f", below its default of {default_root_value(case.then.cgroup)}" if lowered else ""
@@ -196,7 +192,7 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> tuple[f
         f"{number(after)} : 1 after the move ({number(now)} : 1 now), so system processes keep "
         f"{percent(case.after.system.share or 0)} of the node's CPU when everything wants it."
     )
-    return after, seen, _raise_system(context.cluster, comparison.node, case, limit), after / limit
+    return Look(after / limit, lambda: (seen, _raise_system(context.cluster, comparison.node, case, limit)))
 
 
 def _raise_system(cluster: Cluster, node: Node, case: Case, limit: float) -> str:

@@ -10,15 +10,16 @@ from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.runtime import ContainerFormula
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
-from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.figures import Fixed
 from kubectl_cgaudit.judge.rules.catalogue import BESTEFFORT_GAIN, CROSSES_DEFAULT, NOT_DIVISIBLE, SAME_WEIGHT, Rule
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Look, Pairs, PodRule, graded, pod_hits
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Pairs, PodRule, graded, pod_hits
 from kubectl_cgaudit.judge.rules.jvm import FIXED_IN
+from kubectl_cgaudit.judge.rules.looks import Look, worst
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree
 from kubectl_cgaudit.text import number, percent
 
 _ALWAYS_LOW = graded()
+_GAINS = graded((0.01, "medium"))
 _SO_NOW = "it is so now, too."
 
 
@@ -184,20 +185,12 @@ def besteffort(_context: Context, comparison: Comparison) -> Iterator[Finding]:
     """CGA207, one finding a node with BestEffort pods and others."""
     count = sum(pod.qos == "BestEffort" for pod, _ in comparison.placed)
     looks = [(case.when, _besteffort(comparison, case.before, case.after, count)) for case in comparison.cases]
-    found = [(when, look) for when, look in looks if look is not None]
-    if not found:
-        return
-    gain, seen = max(look for _, look in found)
-    when = condition([when for when, _ in found], comparison.whens)
-    remedy = (
-        "Give these pods a CPU request: a pod with one is Burstable, and counts by its request in that slice. Or keep "
-        "BestEffort pods off nodes that run full."
-    )
-    severity = graded((0.01, "medium"))(gain)
-    yield BESTEFFORT_GAIN.finding(severity, Subject("node", comparison.node.name), when, seen, remedy)
+    if found := worst(looks, _GAINS):
+        subject = Subject("node", comparison.node.name)
+        yield BESTEFFORT_GAIN.finding(_GAINS(found.badness), subject, found.when, *found.words())
 
 
-def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree, count: int) -> tuple[float, str] | None:
+def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree, count: int) -> Look | None:
     was, will = before.besteffort.share or 0.0, after.besteffort.share or 0.0
     moved = before.besteffort.version == "v1" and after.besteffort.version == "v2"
     if not moved or not was or will <= was or count == len(comparison.placed):
@@ -212,4 +205,8 @@ def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree, count
         f"{number(will / was)} times as much, when everything wants CPU: {before.besteffort.shares} of {parts[0]} shares in "
         f"kubepods now, {after.besteffort.weight} of {parts[1]} weight after."
     )
-    return will - was, seen
+    remedy = (
+        "Give these pods a CPU request: a pod with one is Burstable, and counts by its request in that slice. Or keep "
+        "BestEffort pods off nodes that run full."
+    )
+    return Look(will - was, lambda: (seen, remedy))

@@ -1,0 +1,95 @@
+"""What a rule sees in each case, and how the worst of them is told."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from kubectl_cgaudit.judge.audit import Severity
+from kubectl_cgaudit.judge.condition import condition
+from kubectl_cgaudit.judge.rounding import shown
+
+_SETTLE = "In the other cases it takes something else: settle first what is not known (CGA102)."
+
+Words = Callable[[], tuple[str, str]]
+"""Gives what was seen and what to do. Mostly made when it is called: of many places only the worst is told."""
+
+
+class Look(NamedTuple):
+    """What a rule sees in one case."""
+
+    badness: float
+    words: Words
+    so_now: str = ""
+    """What to add if nothing changes by the move: `it is so now, too.`"""
+
+
+class Worst(Struct, frozen=True):
+    """The worst case of a rule."""
+
+    when: str
+    """The cases in which it is that severe, or empty if it is in every case."""
+    badness: float
+    words: Words
+    holds: bool
+    """Whether the rule holds in every case, if in some less severely."""
+
+
+def worst(looks: Sequence[tuple[str, Look | None]], severity: Callable[[float], Severity]) -> Worst | None:
+    """The worst of what a rule sees, by the names of the cases; None where it holds in none."""
+    found = {when: look for when, look in looks if look is not None}
+    if not found:
+        return None
+    # What differs in the last digits only is equally bad: then the name decides.
+    most = max(found, key=lambda when: (shown(found[when].badness), when))
+    size = shown(found[most].badness)
+    every = [when for when, _ in looks]
+    alike = [when for when, look in found.items() if severity(shown(look.badness)) == severity(size)]
+    # With one case there is nothing to tell apart.
+    plain = len(every) == 1 and not found[most].so_now
+    words = found[most].words if plain else partial(_told, most, found, alike, every)
+    return Worst(condition(alike, every), size, words, len(found) == len(every))
+
+
+def _told(most: str, found: Mapping[str, Look], alike: Sequence[str], every: Sequence[str]) -> tuple[str, str]:
+    """The words of the worst case, for which of the cases they stand, and what to do in which."""
+    words = {when: look.words() for when, look in found.items()}
+    seen = words[most][0]
+    same = [when for when in found if words[when][0] == seen]
+    milder = [when for when in found if when not in alike]
+    these = condition(same, every) if len(same) < len(alike) else ""
+    it = f"These numbers hold {these}; it" if these else "It"
+    said = [seen, _now_too(found, every)]
+    if len(same) < len(found) == len(every):
+        said.append(f"{it} is found in every other case too, with other numbers.")
+    elif len(found) < len(every) and milder:
+        said.append(f"{it} is found {condition(milder, every)} too, with other numbers.")
+    elif these:
+        said.append(f"These numbers hold {these}; in its other cases they differ.")
+    by_badness = sorted(found, key=lambda when: (when != most, -shown(found[when].badness), when))
+    return " ".join(filter(None, said)), by_case([(when, words[when][1]) for when in by_badness], every)
+
+
+def by_case(texts: Sequence[tuple[str, str]], every: Sequence[str]) -> str:
+    """Texts that stand for cases, the first first, each with its cases where they differ. Of more than two that one alone."""
+    cases: dict[str, list[str]] = {}
+    for when, text in texts:
+        cases.setdefault(text, []).append(when)
+    if len(cases) == 1:
+        return texts[0][1]
+    parts = [f"{capital(condition(whens, every))}: {text}" for text, whens in cases.items()]
+    return " ".join(parts) if len(parts) == 2 else f"{parts[0]} {_SETTLE}"
+
+
+def capital(words: str) -> str:
+    """As a sentence begins."""
+    return f"{words[:1].upper()}{words[1:]}"
+
+
+def _now_too(found: Mapping[str, Look], every: Sequence[str]) -> str:
+    """In which of the cases found nothing changes by the move."""
+    now = {when: look.so_now for when, look in found.items() if look.so_now}
+    words = next(iter(now.values()), "")
+    lead = condition(list(now), every) if words and len(now) < len(found) else ""
+    return capital(f"{lead} {words}" if lead else words)
