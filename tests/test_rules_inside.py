@@ -404,10 +404,10 @@ def test_204_tells_who_loses_in_the_other_cases_and_what_helps_it() -> None:
     )
     assert finding.remedy == (
         "If cgroup v2, linear runtime: Shift the request inside the pod, which costs nothing to schedule and keeps the pod's "
-        "weight: b 2m -> 7m, a 30m -> 25m; weights b : a = 3 : 6, as 1 : 2 now. Raising b alone takes 10m, 8m more a pod to schedule. "
-        "Not before the new runtime creates the containers. If cgroup v1: No shift of the request between them restores the "
-        "old ratio. Raising a alone does: 78m, 48m more a pod to schedule. Not before the new runtime creates the containers "
-        "on cgroup v2."
+        "weight: b 2m -> 7m, a 30m -> 25m; weights b : a = 3 : 6, as 1 : 2 now. Raising b alone takes 10m, 8m more a pod to "
+        "schedule. Not before the new runtime creates the containers. If cgroup v1: No shift of the request between them "
+        "restores the old ratio. Raising a alone does: 78m, 48m more a pod to schedule. Not before the new runtime creates "
+        "the containers on cgroup v2."
     )
 
 

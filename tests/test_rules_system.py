@@ -4,8 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups.weights import linear, milli_to_shares
+from kubectl_cgaudit.collect.assemble import with_answers
+from tests.measured_support import CONFIG, answers
 from tests.support import (
     ONE,
     STATES,
@@ -284,4 +287,38 @@ def test_202_says_for_which_cases_its_numbers_and_what_to_do_stand() -> None:
     assert finding.remedy.startswith(
         "If cgroup v1: `systemctl set-property system.slice CPUShares=6554` brings it under 10 : 1. "
         "If cgroup v2: `systemctl set-property system.slice CPUWeight=251` brings it under 10 : 1; or enforce "
+    )
+
+
+def test_202_a_reserve_that_lowers_system_slice_is_held_to_what_holds_then() -> None:
+    finding = the_finding("CGA202", V2_LINEAR, "v2", node(cpu="26"), ONE)
+    assert "with 2540m CPU (weight 100, pods : system 9.17 : 1; leaves at most 23460m to schedule, " in finding.remedy
+
+
+def test_a_reserve_does_not_lower_a_kubepods_that_is_made_from_capacity() -> None:
+    config = replace(CONFIG, enforce_node_allocatable=(), system_reserved_milli=1000, kube_reserved_milli=3000)
+    large = node(cpu="64")
+    large["status"]["allocatable"]["cpu"] = "60"
+    objects = with_answers(cluster(large, ONE), {"n1": answers(config=config)})
+    remedy = of_rule(audited(objects, "", "v2"), "CGA202")["n1"].remedy
+    # 2500 is linear(65536).
+    assert (
+        "with 6410m CPU (weight 251, pods : system 9.96 : 1; leaves 54590m to schedule, 5410m less than now)" in remedy
+    )
+    assert f"{2500 / 251:.2f}" == "9.96"
+
+
+def test_201_says_where_its_own_advice_makes_a_202() -> None:
+    said = " CGA202 names the node then: below its default of 100, system.slice is judged by 5 : 1."
+    for cpu, named in (("7", True), ("5", True), ("4", False)):
+        assert the_finding("CGA201", V1, "v2+runtime", node(cpu=cpu), ONE).remedy.endswith(said) == named
+    after = audited(cluster(node(cpu="7"), ONE), "- {cgroup: v2, system_slice: 39, set_by: systemd}", "v2")
+    assert list(of_rule(after, "CGA202")) == ["n1"]
+
+
+def test_201_says_what_is_still_lost_with_the_ratio_of_now() -> None:
+    pods = [pod("p", container("c", "50m")), pod("b", container("c"), qos="BestEffort")]
+    finding = the_finding("CGA201", V1, "v2", node(), *pods)
+    assert finding.remedy.endswith(
+        " Of its own it still loses 31% then, as its weight, or those of its siblings, are rounded: raise its CPU request too."
     )

@@ -193,6 +193,14 @@ def test_who_set_a_value_at_the_root_can_be_said(tmp_path: Path, setter: str, we
         compared(objects, rules, str(tmp_path / "to.yaml"))
 
 
+def test_a_kubelets_reserve_of_1_cpu_looks_like_a_default() -> None:
+    objects = cluster(node(), pod("p", container("c", "1")))
+    rules = "- {cgroup: v1, system_slice: 1024, set_by: kubelet, runtimes: {default: linear}}"
+    (comparison,) = compared(objects, rules, "v2")
+    assert [(case.when, case.then.system_slice) for case in comparison.cases] == [("", 39)]
+    assert of_rule(audited(objects, rules, "v2"), "CGA201") == {}
+
+
 def test_who_set_a_value_at_the_root_is_asked() -> None:
     objects = cluster(node(), pod("p", container("c", "1")))
     found = audited(objects, "- {cgroup: v1, system_slice: 2048, runtimes: {default: linear}}", "v2")

@@ -159,7 +159,10 @@ def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ..
                 words.append(f"{formula} runtime")
             default = default_root_value(version)
             system = default if state.system_slice is None else state.system_slice
-            set_ = {name for name, value in ((SYSTEM_SLICE, system), *state.root) if value != default}
+            values = {SYSTEM_SLICE: system, **dict(state.root)}
+            # Who says that a kubelet set them, and names nothing but defaults, means those: a reserve of 1 CPU looks like one.
+            said = {name for about, name in _top_level(state) if state.basis_of(about).confidence == "assumed"}
+            set_ = {name for name, value in values.items() if value != default} or said
             enforced = tuple(sorted(shown | set_ if state.set_by == "kubelet" else shown))
             setup = Setup(
                 cgroup=version,

@@ -2,12 +2,10 @@
 
 import math
 from collections.abc import Iterator
-from functools import lru_cache
 
 from kubectl_cgaudit.cgroups.pods import pod_level_resources
-from kubectl_cgaudit.cgroups.version import COMPRESSIBLE_FROM
-from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, linear, milli_to_shares
-from kubectl_cgaudit.collect.model import Cluster, Node, Pod
+from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES
+from kubectl_cgaudit.collect.model import Node, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.reading import has_no_slice
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, default_root_value, unit_of
@@ -19,10 +17,9 @@ from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS, SYSTEM_OUTWEIGHED
 from kubectl_cgaudit.judge.rules.context import Context, Hit, PodRule, graded, pod_hits
 from kubectl_cgaudit.judge.rules.looks import Look, worst
+from kubectl_cgaudit.judge.rules.reserve import reserve_for
 from kubectl_cgaudit.text import number, percent
 
-_LARGEST_RESERVE = 0.25
-_RESERVE_STEP = 10
 _NEAR = 1.02
 _GRADED = graded((0.5, "high"), (0.2, "medium"))
 _EXCESS = graded((5.0, "high"), (2.0, "medium"))
@@ -60,6 +57,13 @@ def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: f
     if has_no_slice(comparison.node):
         return _NO_SLICE
     now, of_node = _ratio(case)
+    left = (1 + change) / (1 + of_node) - 1
+    own = (
+        f" Of its own it still loses {percent(-left)} then, as its weight, or those of its siblings, are rounded: raise its CPU "
+        "request too."
+        if left <= -context.thresholds.system_loss
+        else ""
+    )
     if of_node > change / 2:
         counts = pod_level_resources(case.now.kubelet_version) != pod_level_resources(case.then.kubelet_version)
         other = ", or follow what pods ask for as a whole, which the kubelet of now does not count" if counts else ""
@@ -71,12 +75,12 @@ def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: f
         return (
             f"Pods have {number(now)} times the weight of system.slice on {comparison.node.name} now, which is more than "
             f"system processes need to stay alive (CGA202, {number(context.thresholds.outweighed)} : 1): losing some of that "
-            "protects the node. Watch the workload after the move before changing anything."
+            "protects the node. Watch the workload after the move before changing anything.{own}"
         )
-    return keep_ratio(context.cluster, comparison.node, case, now)
+    return _keep_ratio(context, comparison.node, case, now) + own
 
 
-def keep_ratio(cluster: Cluster, node: Node, case: Case, now: float) -> str:
+def _keep_ratio(context: Context, node: Node, case: Case, now: float) -> str:
     """What system.slice needs to keep the ratio of now, and the ways to set it."""
     kubepods, version = case.after.kubepods.value or 1, case.then.cgroup
     setting, value = ("CPUShares" if version == "v1" else "CPUWeight"), _keeping(case, now)
@@ -90,8 +94,14 @@ def keep_ratio(cluster: Cluster, node: Node, case: Case, now: float) -> str:
         f"{start} the ratio of now: give system.slice {unit_of(version)} {value} (pods : system {number(kubepods / value)} : 1) "
         f"with `systemctl set-property system.slice {setting}={value}`, which lasts and `systemctl revert system.slice` undoes"
     )
-    reserve = _reserve_for(cluster, node, case, now * _NEAR) if version == "v2" else None
-    return f"{advice}{f'; or {reserve}' if reserve else ''}."
+    reserve = reserve_for(context.cluster, node, case, (now * _NEAR, now * _NEAR)) if version == "v2" else None
+    default, limit = default_root_value(version), context.thresholds.outweighed_reserve
+    named_then = (
+        f" CGA202 names the node then: below its default of {default}, system.slice is judged by {number(limit)} : 1."
+        if value < default and kubepods / value >= limit
+        else ""
+    )
+    return f"{advice}{f'; or {reserve}' if reserve else ''}.{named_then}"
 
 
 def _ratio(case: Case) -> tuple[float, float]:
@@ -121,43 +131,6 @@ def _node_remedy(context: Context, comparison: Comparison) -> str:
     if_open = condition([each.when for each in comparison.cases if _ratio(each)[1] == change], comparison.whens)
     further = f"{late}{f' ({if_open})' if if_open else ''}"
     return f"{unit_of(then)} {_keeping(case, now)} for system.slice{further}{',' if further else ''}"
-
-
-def _reserve_for(cluster: Cluster, node: Node, case: Case, wanted: float) -> str | None:
-    """The enforced reserve whose weight keeps pods under `wanted` times system.slice; None if it would cost too much.
-
-    What is reserved is not allocatable, and lowers kubepods with it. How much of what is reserved now is for the system only
-    /configz tells: else all of it may be, and the least that the reserve costs is said.
-    """
-    answers = (cluster.kubelets or {}).get(node.name)
-    said = answers.config.system_reserved_milli or 0 if answers and answers.config else None
-    reserved = max(0, node.capacity_milli - node.allocatable_milli) if said is None else said
-    found = _least_reserve(node.capacity_milli, node.allocatable_milli + reserved, reserved, wanted)
-    if found is None:
-        return None
-    milli, left = found
-    kubepods, system = linear(milli_to_shares(left)), linear(milli_to_shares(milli))
-    version = case.then.kubelet_version
-    modern = version is None or version >= COMPRESSIBLE_FROM
-    key = "system-reserved-compressible" if modern else "system-reserved"
-    return (
-        f"enforce {key} on system.slice with {milli}m CPU (weight {system}, pods : system "
-        f"{number(kubepods / system)} : 1; leaves {'at most ' if said is None else ''}{left}m to schedule, "
-        f"{'at least ' if said is None else ''}{node.allocatable_milli - left}m less than now)"
-    )
-
-
-@lru_cache(maxsize=4096)
-def _least_reserve(capacity: int, free: int, reserved: int, wanted: float) -> tuple[int, int] | None:
-    """The least reserve in thousandths of a CPU that keeps pods under `wanted`, and what it leaves; None if none does.
-
-    `free` is what pods had if nothing were reserved for the system, for which `reserved` is now.
-    """
-    for milli in range(_RESERVE_STEP, int(capacity * _LARGEST_RESERVE) + 1, _RESERVE_STEP):
-        left = free - max(milli, reserved)
-        if linear(milli_to_shares(left)) / linear(milli_to_shares(milli)) < wanted:
-            return milli, left
-    return None
 
 
 LOSSES = PodRule(
@@ -192,10 +165,10 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> Look | 
         f"{number(after)} : 1 after the move ({number(now)} : 1 now), so system processes keep "
         f"{percent(case.after.system.share or 0)} of the node's CPU when everything wants it."
     )
-    return Look(after / limit, lambda: (seen, _raise_system(context.cluster, comparison.node, case, limit)))
+    return Look(after / limit, lambda: (seen, _raise_system(context, comparison.node, case, limit)))
 
 
-def _raise_system(cluster: Cluster, node: Node, case: Case, limit: float) -> str:
+def _raise_system(context: Context, node: Node, case: Case, limit: float) -> str:
     if has_no_slice(node):
         return _NO_SLICE
     # The rule holds from the limit on, so the least value that is enough lies just beyond it.
@@ -214,7 +187,9 @@ def _raise_system(cluster: Cluster, node: Node, case: Case, limit: float) -> str
     if then.cgroup == "v1":
         again = "; a kubelet that enforces a reserve there writes its own at every start: raise that reserve instead"
         return f"`systemctl set-property system.slice CPUShares={wanted}` {under}{again if lowered else ''}."
-    reserve = _reserve_for(cluster, node, case, limit)
+    # A reserve may itself take system.slice below its default, where less is too much.
+    limits = limit, min(limit, context.thresholds.outweighed_reserve)
+    reserve = reserve_for(context.cluster, node, case, limits)
     direct = f"`systemctl set-property system.slice CPUWeight={wanted}` {under}"
     if not lowered or not (enforced or open_):
         return f"{direct}{f'; or {reserve}' if reserve else ''}."
