@@ -99,6 +99,14 @@ def test_what_is_open_never_passes() -> None:
     assert str(failure.message).startswith("if cgroup v1: Pod shop/checkout-")
 
 
+def test_a_node_whose_version_is_known_passes_what_asks_for_that_alone() -> None:
+    found = cases(audited(cluster(node(), pod("p", container("c", "1"))), "- {cgroup: v2}", "runtime"))
+    assert found["CGA101.node", "n1"].result == []
+    ((open_,), (silent,)) = (found[f"{rule}.node", "n1"].result for rule in ("CGA102", "CGA202"))
+    assert isinstance(open_, Failure)
+    assert isinstance(silent, Error)
+
+
 def test_why_it_is_no_pass_is_said_of_nodes_and_of_workloads() -> None:
     found = cases(BLIND)
     (node_,), (workload,) = found["CGA101.node", "worker-a"].result, found["CGA301.shop", "Deployment checkout"].result

@@ -417,3 +417,11 @@ def test_204_a_milder_case_beside_one_where_nothing_moves_is_told() -> None:
     assert finding.seen.endswith(" It is found if cgroup v1, quadratic runtime too, with other numbers.")
     assert finding.remedy.startswith("If cgroup v1, linear runtime: No shift of the request between them restores ")
     assert " If cgroup v1, quadratic runtime: Shift the request inside the pod, which costs nothing" in finding.remedy
+
+
+def test_204_what_neither_gains_nor_is_the_loser_counts_in_the_remedy() -> None:
+    """1 : 59 : 1 before, 1 : 138 : 4 after; 3 : 138 : 2 gives the first more than its 1.64%, 2 : 138 : 2 only 1.41%."""
+    pods = pod("p", container("c0"), container("c1", "1500m"), container("c2", "10m"))
+    finding = the_finding("CGA204", V2_LINEAR, "runtime", node(), pods)
+    assert "c0 no request -> 6m, c2 10m -> 4m; weights c0 : c2 = 3 : 2, as 1 : 1 now." in finding.remedy
+    assert (quadratic(6), quadratic(4), quadratic(milli_to_shares(1500))) == (3, 2, 138)

@@ -1,5 +1,7 @@
 """CGA301, CGA302: limits that stop a container, or are not what the spec says."""
 
+from typing import Any
+
 import pytest
 
 from tests.support import (
@@ -13,6 +15,7 @@ from tests.support import (
     of_rule,
     pod,
     severities,
+    the_finding,
 )
 
 V1_NEW = "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.3.6}}"
@@ -109,3 +112,44 @@ def test_301_is_possible_where_the_state_is_open() -> None:
 def test_302_a_limit_that_is_not_what_the_spec_says(limit: str, rules: str, to: str, seen: str | None) -> None:
     found = of_rule(audited(cluster(node(), pod("p", container("c", "1m", limit))), rules, to), "CGA302")
     assert [finding.seen for finding in found.values()] == ([f"Container c of default/p: {seen}"] if seen else [])
+
+
+def of_pod(limit: str, *containers: dict[str, Any]) -> dict[str, Any]:
+    return pod("p", *containers, resources={"requests": {"cpu": "20m"}, "limits": {"cpu": limit}})
+
+
+def test_301_the_limit_of_the_pod_is_what_to_raise_where_it_has_one() -> None:
+    whole = of_pod("25m", container("a", "10m", "25m"), container("b", "10m"))
+    finding = the_finding("CGA301", V1, "runc=1.3.6", node(kubelet="v1.34.1"), whole)
+    assert finding.remedy.startswith(
+        "Set the limit of the pod to 30m, a multiple of 10m, before the runtime is upgraded; "
+    )
+    raised = of_pod("30m", container("a", "10m", "25m"), container("b", "10m"))
+    assert of_rule(audited(cluster(node(kubelet="v1.34.1"), raised), V1, "runc=1.3.6"), "CGA301") == {}
+
+
+@pytest.mark.parametrize(
+    ("own", "remedy"),
+    [
+        (
+            "77m",
+            "Write the limit as it acts, 80m, or as another multiple of 10m. That of the pod, 77m, must go up with it.",
+        ),
+        (None, "Write the limit of the pod as it acts, 80m, or as another multiple of 10m."),
+    ],
+)
+def test_302_says_that_the_limit_of_the_pod_must_go_up_too(own: str | None, remedy: str) -> None:
+    whole = of_pod("77m", container("a", "10m", own))
+    assert the_finding("CGA302", V2_QUADRATIC, "v2", node(kubelet="v1.35.1"), whole).remedy == remedy
+
+
+def test_302_advises_what_is_stored_as_it_is_and_nothing_for_what_does_not_start() -> None:
+    pods = pod("p", container("c0", "50m", "333m"), container("c1", "1m", "5m"))
+    finding = the_finding("CGA302", V1, "v2+runtime", node(kubelet="v1.33.5"), pods)
+    assert finding.seen.startswith(
+        "Container c0 of default/p: a limit of 333m acts as 338m after the move (33300 us now, "
+    )
+    assert finding.remedy == "Write the limit as 340m, a multiple of 10m."
+    stays = audited(cluster(node(kubelet="v1.33.5"), pods), V1, "runtime")
+    assert of_rule(stays, "CGA301")["default/p"].seen.startswith("Container c0 ")
+    assert of_rule(stays, "CGA302")["default/p"].seen.startswith("Container c1 ")

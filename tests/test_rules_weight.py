@@ -244,7 +244,10 @@ def test_205_of_a_pod_whose_kubelet_does_not_read_what_it_asks_for_as_a_whole() 
     finding = the_finding("CGA205", V2_LINEAR, "v2", node(kubelet="v1.31.2"), whole)
     assert finding.seen.startswith("Pod default/p asks for 2000m (2 shares) and gets weight 1, ")
     assert finding.seen.endswith(" Its kubelet does not read what a pod asks for as a whole. It is so now, too.")
-    assert finding.remedy == "Give its containers requests of their own, or the node a kubelet from 1.34 on."
+    assert (
+        finding.remedy
+        == "Give its containers requests of their own, of 29m together or more, or the node a kubelet from 1.34 on."
+    )
     assert of_rule(audited(cluster(node(kubelet="v1.34.1"), whole), V2_LINEAR, "v2"), "CGA205") == {}
 
 
@@ -269,3 +272,16 @@ def test_207_is_sure_only_where_it_is_as_severe(set_by: str, severity: str, when
     assert (finding.severity, finding.when) == (severity, when)
     assert f", {times} times as much, when everything wants CPU: " in finding.seen
     assert finding.seen.endswith(" It is found in every other case too, with other numbers.") == bool(when)
+
+
+@pytest.mark.parametrize(("milli", "other"), [("5m", "."), ("20m", ", or use a runtime with the quadratic formula.")])
+def test_206_advises_a_formula_only_where_it_is_enough(milli: str, other: str) -> None:
+    finding = the_finding("CGA206", V2_LINEAR, "v2", node(), pod("p", container("a", milli), container("b", "1")))
+    assert finding.remedy == f"Only if it creates child cgroups: raise its request{other}"
+
+
+def test_205_advises_a_kubelet_only_where_it_is_enough() -> None:
+    whole = pod("p", container("a", "5m"), resources={"requests": {"cpu": "10m"}, "limits": {"cpu": "1"}})
+    finding = the_finding("CGA205", V2_LINEAR, "v2", node(kubelet="v1.30.1"), whole)
+    assert finding.remedy == "Give its containers requests of their own, of 29m together or more."
+    assert list(of_rule(audited(cluster(node(kubelet="v1.34.1"), whole), V2_LINEAR, "v2"), "CGA205")) == ["default/p"]

@@ -53,6 +53,8 @@ class _Asked(Struct, frozen=True):
     """What is said of findings of a rule that are set apart."""
     nodes: Mapping[Subject, _Case]
     """In the order of their cases, with the one under a rule that says nothing."""
+    versions: Mapping[Subject, _Case]
+    """Of the nodes under a rule that asks for their cgroup version alone."""
     workloads: Mapping[Subject, _Case]
 
     def said(self, rule: str) -> dict[Subject, _Said]:
@@ -110,6 +112,7 @@ def _suites(audit: Audit) -> Iterator[_Suite]:
                 yield _Suite(rule, titles[rule], partial(_exceptions, asked))
         else:
             every = asked.nodes if rule in _ABOUT_NODES else asked.workloads
+            every = asked.versions if rule == catalogue.V1_NODE.id else every
             yield _Suite(rule, titles[rule], partial(_cases, rule, every, asked))
 
 
@@ -120,10 +123,15 @@ def _asked(audit: Audit, places: Mapping[str, Sequence[int]]) -> _Asked:
         or each.unpredicted_pods > 0
         for each in audit.workloads
     }
-    of_nodes, of_workloads = (
-        {about: _silent(about, is_open=of[about]) for about in sorted(of, key=_order)} for of in (nodes, workloads)
+    versions = {
+        Subject("node", node.name): "cgroup" not in node.known or node.known["cgroup"].value is None
+        for node in audit.nodes
+    }
+    of_nodes, of_versions, of_workloads = (
+        {about: _silent(about, is_open=of[about]) for about in sorted(of, key=_order)}
+        for of in (nodes, versions, workloads)
     )
-    return _Asked(audit.findings, places, _set_apart(audit), of_nodes, of_workloads)
+    return _Asked(audit.findings, places, _set_apart(audit), of_nodes, of_versions, of_workloads)
 
 
 def _cases(rule: str, every: Mapping[Subject, _Case], asked: _Asked) -> Iterator[_Case]:

@@ -113,7 +113,7 @@ def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> _Mov
             f"and {percent(loser.will)} after ({percent(-badness)}); what it loses goes to {gains}. "
             f"Weights: {_weights(case)}."
         )
-        return seen, _remedy(case, placed, loser, gainers, context.thresholds.pod_move)
+        return seen, _remedy(case, placed, parts, loser, context.thresholds.pod_move)
 
     return _Move(loser.container, badness, words)
 
@@ -125,8 +125,16 @@ def _weights(case: PodCase) -> str:
     )
 
 
-def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part], most_lost: float) -> str:
+def _rest(parts: list[_Part], losing: _Part) -> tuple[int, float]:
+    """The weight after of the others that do not gain, and that of before over the loser's."""
+    others = [part for part in parts if part is not losing and part.change is not None and part.change <= 0]
+    before, after = (sum(getattr(part, when).value or 0 for part in others) for when in ("before", "after"))
+    return after, before / (losing.before.value or 1)
+
+
+def _remedy(case: PodCase, placed: PlacedPod, parts: list[_Part], losing: _Part, most_lost: float) -> str:
     pod, used = placed
+    gainers = [part for part in parts if (part.change or 0.0) > 0]
     now, then = case.case.now, case.case.then
     formula = then.runtime(used).formula
     # Who loses and gains competes, so each has a value and its runtime a formula.
@@ -136,6 +144,7 @@ def _remedy(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part
         ratios=tuple((part.before.value or 0) / (losing.before.value or 1) for part in gainers),
         formula="linear" if formula == "linear" else "quadratic",
         most_lost=most_lost,
+        rest=_rest(parts, losing),
     )
     if any(_of_pods_limit(part.container, pod, then) for part in (losing, *gainers)):
         return _lowered(case, placed, losing, gainers, balance)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from kubectl_cgaudit.cgroups.pods import container_limit
+from kubectl_cgaudit.cgroups.pods import container_limit, pod_level_resources
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import Setup
@@ -58,11 +58,11 @@ def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase
             f"Container {container.name} of {pod.namespace}/{pod.name} on {node}: its limit of {limit}m is written as {own} "
             f"us, more than the {of_pod} us of its pod (cgroup v1, {then.runtime(used)}, kubelet {kubelet})."
         )
-        rounded = -(-limit // _MILLI_A_STEP) * _MILLI_A_STEP
+        whose = " of the pod" if pod.limit_milli and pod_level_resources(then.kubelet_version) else ""
         remedy = (
-            f"Set the limit to {rounded}m, a multiple of 10m, before the runtime is upgraded; or move the node to cgroup v2 "
-            "first; or to a kubelet that rounds the pod's quota too (1.33.8 and later in 1.33; 1.35, which starts on cgroup "
-            "v1 with failCgroupV1: false only)."
+            f"Set the limit{whose} to {_step(limit)}m, a multiple of 10m, before the runtime is upgraded; or move the node to "
+            "cgroup v2 first; or to a kubelet that rounds the pod's quota too (1.33.8 and later in 1.33; 1.35, which starts on "
+            "cgroup v1 with failCgroupV1: false only)."
         )
         return seen, remedy
 
@@ -90,22 +90,43 @@ def _in_force(pod: Pod, container: Container, setup: Setup, used: str) -> int | 
     return own if own is None or of_pod is None else min(own, of_pod)
 
 
+def _step(milli: int) -> int:
+    """The next limit that is stored as it is."""
+    return -(-milli // _MILLI_A_STEP) * _MILLI_A_STEP
+
+
 def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look | None:
     now, then = case.case.now, case.case.then
     limit = container_limit(container, pod, then.kubelet_version)
     quota = _in_force(pod, container, then, used)
-    if limit is None or quota is None or quota * 1000 == limit * then.period_us:
+    if (
+        limit is None
+        or quota is None
+        or quota * 1000 == limit * then.period_us
+        or cannot_start(pod, container, then, used)
+    ):
         return None
     before = _in_force(pod, container, now, used)
     already = before == quota
     size = (quota * 1000 / then.period_us - limit) / limit
 
     def words() -> tuple[str, str]:
-        acts = f"{quota * 1000 // then.period_us}m"
+        acts = quota * 1000 // then.period_us
         was = "no quota" if before is None else f"{before} us"
         change = f"as it does now ({quota} us)" if already else f"({was} now, {quota} us after)"
         what = f"Container {container.name} of {pod.namespace}/{pod.name}"
-        seen = f"{what}: a limit of {limit}m acts as {acts} after the move {change}."
-        return seen, f"Write the limit as it acts, {acts}, or as another multiple of 10m."
+        seen = f"{what}: a limit of {limit}m acts as {acts}m after the move {change}."
+        whose = "the limit" if container.limit_milli else "the limit of the pod"
+        write = _step(acts)
+        as_it_acts = (
+            f"as it acts, {acts}m, or as another multiple of 10m"
+            if write == acts
+            else f"as {write}m, a multiple of 10m"
+        )
+        over = container.limit_milli and pod.limit_milli and write > pod.limit_milli
+        return (
+            seen,
+            f"Write {whose} {as_it_acts}.{f' That of the pod, {pod.limit_milli}m, must go up with it.' if over else ''}",
+        )
 
     return Look((0.0 if already else 1000.0) + size, words)

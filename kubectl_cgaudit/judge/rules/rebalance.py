@@ -14,7 +14,8 @@ Requests = tuple[int, tuple[int, ...]]
 class Balance(Struct, frozen=True):
     """Who lost to whom, and what is wanted back.
 
-    ratios: the weight of each gainer over the loser's, as it was. most_lost: the fraction (0..1) of its part from which on
+    ratios: the weight of each gainer over the loser's, as it was. rest: the weight of those that neither gain nor are the
+    loser, and what it was over the loser's: they keep their requests. most_lost: the fraction (0..1) of its part from which on
     the loser still lacks too much: weights are whole, and 1 is the least, so not every ratio is reached.
     """
 
@@ -23,6 +24,7 @@ class Balance(Struct, frozen=True):
     ratios: tuple[float, ...]
     formula: Formula
     most_lost: float
+    rest: tuple[int, float] = (0, 0.0)
 
     def weights(self, requests: Requests) -> list[int]:
         """The loser's and the gainers'."""
@@ -32,7 +34,8 @@ class Balance(Struct, frozen=True):
     def lacks(self, requests: Requests) -> float:
         """The fraction of its part that the loser lacks with these requests; below 0 it has more than it had."""
         weights = self.weights(requests)
-        return 1 - weights[0] / sum(weights) * (1 + sum(self.ratios))
+        rest, was = self.rest
+        return 1 - weights[0] / (sum(weights) + rest) * (1 + sum(self.ratios) + was)
 
     def enough(self, requests: Requests) -> bool:
         """Whether the loser has its part back, as near as is asked for."""
@@ -70,14 +73,18 @@ class Balance(Struct, frozen=True):
     def lowered(self, mine: int) -> tuple[int, ...]:
         """Requests of the gainers, none larger than now, beside which so much for the loser gives it its part back."""
         own = weight(mine, self.formula)
+        rest, was = self.rest
+        # What the rest gained on the loser they give up too.
+        theirs = max(0.0, own - (rest - own * was) / sum(self.ratios))
         return tuple(
-            min(old, request_for(own * ratio, self.formula))
+            min(old, request_for(theirs * ratio, self.formula))
             for old, ratio in zip(self.gainers, self.ratios, strict=True)
         )
 
     def raised(self) -> int:
         """The request of the loser alone that is enough beside those of the gainers: the nearest weight, or the next one."""
-        wanted = sum(self.weights((self.loser, self.gainers))[1:]) / sum(self.ratios)
+        rest, was = self.rest
+        wanted = (sum(self.weights((self.loser, self.gainers))[1:]) + rest) / (sum(self.ratios) + was)
         nearest = max(self.loser, request_for(wanted, self.formula))
         if self.enough((nearest, self.gainers)):
             return nearest

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kubectl_cgaudit.cgroups.pods import pod_request
-from kubectl_cgaudit.cgroups.weights import MIN_SHARES, Formula, milli_to_shares, quadratic, shares_with_weight
+from kubectl_cgaudit.cgroups.weights import MIN_SHARES, Formula, linear, milli_to_shares, quadratic, shares_with_weight
 from kubectl_cgaudit.collect.model import COMPETING, Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.runtime import ContainerFormula
@@ -120,7 +120,9 @@ def _collision(_context: Context, subject: _Seen) -> Look | None:
         if milli_to_shares(milli) != shares:
             # Only of a pod as a whole the kubelet may not read what it asks for.
             unread = f"{seen} Its kubelet does not read what a pod asks for as a whole."
-            return unread, "Give its containers requests of their own, or the node a kubelet from 1.34 on."
+            read = linear(milli_to_shares(milli)) > 1
+            own = f"Give its containers requests of their own, of {_least_above_one('linear')}m together or more"
+            return unread, f"{own}{', or the node a kubelet from 1.34 on' if read else ''}."
         least = _least_above_one("quadratic" if formula == "quadratic" else "linear")
         remedy = f"Raise the request to {least}m, the least that gets weight 2, or more."
         if container:
@@ -151,7 +153,7 @@ def _indivisible(context: Context, subject: _Seen) -> Look | None:
             f"Container {container.name} of {pod.namespace}/{pod.name} ({container.request_milli}m) has weight {weight} "
             f"after the move, under {number(least)}."
         )
-        linear_made = after.shares is not None and quadratic(after.shares) > weight
+        linear_made = after.shares is not None and quadratic(after.shares) >= least
         remedy = "Only if it creates child cgroups: raise its request" + (
             ", or use a runtime with the quadratic formula." if linear_made else "."
         )
