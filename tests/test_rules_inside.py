@@ -221,7 +221,8 @@ def test_204_a_request_of_the_pod_itself_pays_for_the_containers() -> None:
     small = pod("p", container("app", "200m"), container("sidecar", "20m"), resources={"requests": {"cpu": "300m"}})
     (finding,) = of_rule(audited(cluster(node(kubelet="v1.34.2"), small), V2_LINEAR, "runtime"), "CGA204").values()
     assert finding.remedy.endswith(
-        "Raising app alone takes 380m, 100m more a pod to schedule. Not before the new runtime creates the containers."
+        "Raising app alone takes 380m, 100m more a pod to schedule. The pod's own request of 300m must go up to 400m with it. "
+        "Not before the new runtime creates the containers."
     )
 
 

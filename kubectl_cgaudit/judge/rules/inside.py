@@ -231,12 +231,19 @@ def _asks(container: Container, pod: Pod, setup: Setup) -> int:
 
 
 def _limits(pod: Pod, loser: Container, milli: int, whole: int) -> str:
-    """Which limits a request of the loser, and `whole` of its pod, take with them: no API server takes one below its request."""
+    """What a request of the loser, and `whole` of its pod, take with them.
+
+    No API server takes a limit below its request, or a pod's own request below those of its containers together.
+    """
+    together = whole - pod.overhead_milli
+    own = ""
+    if pod.request_milli is not None and together > pod.request_milli:
+        own = f" The pod's own request of {pod.request_milli}m must go up to {together}m with it."
     if pod.qos == "Guaranteed" and loser.limit_milli:
-        return " Their limits go with them, as the pod is Guaranteed."
+        return f" Their limits go with them, as the pod is Guaranteed.{own}"
     named = ((loser.name, loser.limit_milli, milli), ("the pod", pod.limit_milli, whole))
     over = [f"{name} ({limit}m)" for name, limit, request in named if limit and request > limit]
-    return f" The limit of {' and of '.join(over)} must go up with it." if over else ""
+    return f"{own} The limit of {' and of '.join(over)} must go up with it." if over else own
 
 
 class _PodRequest:
