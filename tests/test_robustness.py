@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_cgaudit.cli.output import Output, parse
 from kubectl_cgaudit.collect.advice import SAVE
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.errors import UsageError
@@ -225,6 +226,64 @@ def test_a_report_does_not_take_the_place_of_what_it_is_made_of(
     assert done.returncode == 2
     assert done.stderr == f"error: -o {path} would replace what is read from there; choose another path\n"
     assert Path(path).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "listed"),
+    [
+        (("--kubeconfig", "k", "snapshot", "-o", "k"), ""),
+        (("snapshot", "--kubeconfig", "./k", "-o", "link"), ""),
+        (("-o", "json=k"), "none:k"),
+        (("-o", "yaml=ca"), "k"),
+        (("nodes", "--kubeconfig", "k", "-o", "json=./key"), ""),
+        (("tree", "--kubeconfig", "link", "-o", "json=token"), ""),
+        (("-o", "html=home/.kube/config"), ""),
+        (("-f", "c.json", "-o", "html=./home/.kube/config"), "k"),
+        (("snapshot", "-f", "c.json", "-o", "home/.kube/config"), ""),
+        (("diff", "c.json", "c.json", "-o", "html=k"), "k"),
+        (("report", "c.json", "-o", "html=k"), "k"),
+        (("convert", "1", "-o", "json=k"), "k"),
+        (("manifests", "-o", "yaml=link"), "k"),
+        (("-f", "c.json", "--kubelet=files:gold", "-o", "prometheus=gold/worker-a.metrics.txt"), ""),
+        (("verify", "-f", "c.json", "--kubelet=files:./gold/", "-o", "json=gold/../gold/a.configz.txt"), ""),
+        (("snapshot", "-f", "c.json", "--kubelet=files:gold", "-o", "elsewhere"), ""),
+    ],
+    ids=str,
+)
+def test_a_report_takes_the_place_of_no_kubeconfig_nor_saved_answer(
+    words: tuple[str, ...], listed: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KUBECONFIG", listed)
+    (home / ".kube").mkdir()
+    Path("k").write_text(
+        "clusters: [{name: c, cluster: {server: 'https://x', certificate-authority: ca}}]\n"
+        "users: [{name: u, user: {client-key: key, tokenFile: token}}]\n"
+    )
+    Path("link").symlink_to("k")
+    Path("gold").mkdir()
+    Path("gold/b.metrics-cadvisor.txt").symlink_to("../elsewhere")
+    read = ("ca", "key", "token", "elsewhere", "home/.kube/config", "gold/worker-a.metrics.txt", "gold/a.configz.txt")
+    for each in read:
+        Path(each).write_text("kept")
+    Path("c.json").write_text(json.dumps({"kind": "List", "items": [node(), pod("p", container("c", "1"))]}))
+    path = words[-1].rpartition("=")[2]
+    before = Path(path).read_bytes()
+    done = cgaudit(*words)
+    assert done.stderr == f"error: -o {path} would replace what is read from there; choose another path\n"
+    assert (done.returncode, done.stdout, Path(path).read_bytes()) == (2, "", before)
+
+
+def test_a_report_may_lie_beside_saved_answers_and_go_where_there_is_no_kubeconfig(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KUBECONFIG", "/dev/null:none")
+    Path("n1.json").write_text("old")
+    assert parse(("json=/dev/null",), ("json",)) == (Output("json", "/dev/null"),)
+    for path in ("n1.json", "n2.metrics.txt", "none"):
+        done = cgaudit("-f", str(small), "--kubelet=files:.", "-o", f"json={path}")
+        assert (done.returncode, done.stderr) == (3, f"wrote json to {path}\n")
 
 
 def test_json_may_take_the_place_of_the_baseline_and_of_a_file_named_like_a_target(

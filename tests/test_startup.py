@@ -57,6 +57,7 @@ def test_help_imports_next_to_nothing() -> None:
                 "output",
                 "policy",
                 "repeatable",
+                "spared",
             )
         ),
         "kubectl_cgaudit.errors",

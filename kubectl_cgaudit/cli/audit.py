@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from kubectl_cgaudit import __version__
-from kubectl_cgaudit.cli import options, output, policy
+from kubectl_cgaudit.cli import options, output, policy, spared
 from kubectl_cgaudit.cli.commands import Commands, load
 from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.errors import UsageError
@@ -75,7 +75,7 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
     from kubectl_cgaudit.judge import thresholds as judged
     from kubectl_cgaudit.judge.build import audit
 
-    wanted = output.parse(outputs, FORMATS, options.inputs(flags, to), flags["baseline"])
+    wanted = output.parse(outputs, FORMATS, spared.inputs(flags, to), flags["baseline"])
     chosen = options.source(flags)
     judging = policy.read(flags["policy"], flags["baseline"], flags["fail_on"])
     target, limits, stamp = scenario.parse(to), judged.parse(judging.thresholds(thresholds)), _stamp()

@@ -10,9 +10,10 @@ from msgspec import Struct
 from kubectl_cgaudit.cli import output
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
-from kubectl_cgaudit.cli.options import DEFAULT_TO, target_file
+from kubectl_cgaudit.cli.options import DEFAULT_TO
 from kubectl_cgaudit.cli.progress import Progress
 from kubectl_cgaudit.cli.repeatable import Repeatable
+from kubectl_cgaudit.cli.spared import target_file
 from kubectl_cgaudit.errors import InputError, UsageError
 from kubectl_cgaudit.judge import scenario
 from kubectl_cgaudit.judge.audit import Audit

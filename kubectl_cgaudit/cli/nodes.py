@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli import options, output, spared
 from kubectl_cgaudit.cli.options import DEFAULT_TO
 from kubectl_cgaudit.cli.tree import compare, exit_code
 
@@ -27,7 +27,7 @@ def nodes_command(outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> 
     from kubectl_cgaudit.judge import nodes as judged
     from kubectl_cgaudit.report import nodes
 
-    wanted = output.parse(outputs, _FORMATS, options.inputs(flags))
+    wanted = output.parse(outputs, _FORMATS, spared.inputs(flags))
     cluster, comparisons = compare(DEFAULT_TO, flags)
     found = judged.judge(comparisons, cluster)
     read = cluster.cgroup_v1_warnings is not None

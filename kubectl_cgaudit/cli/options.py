@@ -1,7 +1,7 @@
 """The flags, and what they are read into."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -114,18 +114,6 @@ def refuse_choice(chosen: Source, why: str) -> None:
     """Raises UsageError, which begins with why, where -n or -l choose among pods that all count."""
     if chosen.namespace or chosen.selector:
         raise UsageError(f"{why}; leave {'-n' if chosen.namespace else '-l'} out here")
-
-
-def inputs(flags: Mapping[str, Any], to: str | None = None) -> tuple[str | None, ...]:
-    """The files that these flags and --to read, which no report may take the place of. Raises UsageError for a wrong --to."""
-    return (*flags["files"], flags["kubeconfig"], flags["states"], flags.get("policy"), target_file(to))
-
-
-def target_file(to: str | None) -> str | None:
-    """The file that --to names, if it names one. Raises UsageError where it says nothing."""
-    from kubectl_cgaudit.judge import scenario
-
-    return to if to is not None and scenario.parse(to).rules else None
 
 
 def to_option(command: F) -> F:

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import click
@@ -11,6 +11,7 @@ import click
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.files import saving, unwritable
 from kubectl_cgaudit.cli.repeatable import Repeatable
+from kubectl_cgaudit.cli.spared import place, places, spare
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
 from kubectl_cgaudit.report.escape import inert, visible
 
@@ -64,40 +65,28 @@ def option(formats: tuple[str, ...]) -> Callable[[F], F]:
 def parse(
     values: tuple[str, ...],
     formats: tuple[str, ...],
-    inputs: Sequence[str | None] = (),
+    inputs: Iterable[str | None] = (),
     baseline: str | None = None,
 ) -> tuple[Output, ...]:
     """Read the values of -o; without any, the first format on standard output. Raises UsageError, also for one that would
     take the place of one of the `inputs`, or of the `baseline`, which only the next one may follow.
     """
     outputs = []
+    read = places(inputs) if any("=" in value for value in values) else frozenset()
     for value in values or (formats[0],):
         name, equals, path = value.partition("=")
         if name not in formats:
             raise UsageError(f"-o: there is no format {name!r}; there are {', '.join(formats)}")
         if equals and not path:
             raise UsageError(f"-o {value}: the path is missing; write {name}=FILE")
-        spare(inputs if name == "json" else (*inputs, baseline), path)
+        spare(path, read if name == "json" else read | places((baseline,)))
         outputs.append(Output(name, path if path not in ("", "-") else None))
     if sum(output.path is None for output in outputs) > 1:
         raise UsageError("-o: two formats cannot share standard output; write all but one as FORMAT=FILE")
-    paths = [_place(output.path) for output in outputs if output.path]
+    paths = [place(output.path) for output in outputs if output.path]
     if len(set(paths)) < len(paths):
         raise UsageError("-o: two formats go to the same file; give each its own")
     return tuple(outputs)
-
-
-def spare(inputs: Sequence[str | None], path: str) -> None:
-    """Raises UsageError where writing to `path` would replace what is read: it may be all that is left of a cluster."""
-    if path and _place(path) in {_place(each) for each in inputs if each and each != "-"}:
-        raise UsageError(f"-o {path} would replace what is read from there; choose another path")
-
-
-def _place(path: str) -> str:
-    try:
-        return os.path.realpath(path)
-    except FileNotFoundError:
-        raise CgauditError(f"{path} is nowhere: the folder this runs in was removed; go to one that is there") from None
 
 
 def deliver(texts: Sequence[tuple[Output, str]]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from kubectl_cgaudit.cli import files, options, output
+from kubectl_cgaudit.cli import files, options, output, spared
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.tree import exit_code, read
 from kubectl_cgaudit.collect.model import Cluster
@@ -54,7 +54,7 @@ def snapshot_command(path: str, **flags: Any) -> int:
         raise UsageError(f"-o takes a file here, not a format ({path!r}); write -o FILE.json.gz")
     if path == "-" and sys.stdout is not None and sys.stdout.isatty():
         raise UsageError(f"a snapshot is not for a terminal; {_INSTEAD}")
-    output.spare(chosen.files, path)
+    spared.spare(path, spared.places(spared.inputs(flags)))
     cluster, _ = read(chosen)
     data = snapshot.encode(cluster)
     data = data if path.endswith(".json") else snapshot.pack(data)

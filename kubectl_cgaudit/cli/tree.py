@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli import options, output, spared
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.codes import INCOMPLETE
 from kubectl_cgaudit.cli.progress import Progress
@@ -39,7 +39,7 @@ def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: A
     """
     from kubectl_cgaudit.report import cgroups
 
-    wanted = output.parse(outputs, _FORMATS, options.inputs(flags, to))
+    wanted = output.parse(outputs, _FORMATS, spared.inputs(flags, to))
     cluster, comparisons = compare(to, flags)
     if node is not None:
         comparisons = (find_node(node.removeprefix("node/").removeprefix("nodes/"), cluster, comparisons),)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli import options, output, spared
 from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
 from kubectl_cgaudit.cli.tree import exit_code, read
 from kubectl_cgaudit.errors import UsageError
@@ -31,7 +31,7 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     from kubectl_cgaudit.judge.verify import verify
     from kubectl_cgaudit.report import verify as report
 
-    wanted = output.parse(outputs, _FORMATS, options.inputs(flags))
+    wanted = output.parse(outputs, _FORMATS, spared.inputs(flags))
     chosen = options.source(flags)
     options.refuse_choice(chosen, "verify compares every cgroup of a node, as a slice holds the pods of all namespaces")
     if chosen.kubelet is None and not chosen.files:

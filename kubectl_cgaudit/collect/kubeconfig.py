@@ -89,6 +89,15 @@ def names(explicit: str | None, section: Section) -> list[str]:
     return list(tables[section])
 
 
+def files(explicit: str | None) -> tuple[str, ...]:
+    """The kubeconfig files, all or `explicit` alone, and what they name: certificates, keys, tokens. Raises ClusterError."""
+    paths = _paths(explicit)
+    merged = _merge(paths)
+    kinds = ((merged.clusters, _CLUSTER_FILES), (merged.users, _USER_FILES))
+    named_in = [fields[key] for table, keys in kinds for fields in table.values() for key in keys if key in fields]
+    return (*map(str, paths), *named_in)
+
+
 def not_found() -> ClusterError:
     """The error for when neither a kubeconfig nor a service account is there."""
     looked = ", ".join(map(str, _paths(None)))

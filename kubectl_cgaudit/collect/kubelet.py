@@ -80,6 +80,14 @@ def from_files(
     return {node: _saved(Path(folder), listed, node, pods_by_node.get(node, set())) for node in asked}
 
 
+def saved_in(folder: str) -> set[str]:
+    """The names of the files in a folder that may be a kubelet's saved answers; none where it cannot be read."""
+    try:
+        return {path.name for path in Path(folder).iterdir() if path.name.endswith(tuple(_FILES.values()))}
+    except (OSError, ValueError):
+        return set()
+
+
 def from_proxy(
     api: Api, nodes: Sequence[str], pods_by_node: Pods, progress: Progress, *, seconds: float = SECONDS
 ) -> dict[str, KubeletAnswers]:

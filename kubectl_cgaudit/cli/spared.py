@@ -1,0 +1,70 @@
+"""What no report may take the place of: the files that a command reads, and every kubeconfig."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kubectl_cgaudit.errors import CgauditError, UsageError
+
+_SAVED = "files:"
+
+
+def inputs(flags: Mapping[str, Any], to: str | None = None) -> Iterator[str | None]:
+    """The files that these flags and --to read. Raises UsageError for a wrong --to."""
+    yield from (*flags["files"], flags["states"], flags.get("policy"), target_file(to))
+    yield from _answers(flags["kubelet"] or "")
+    if not flags["files"]:
+        yield from _credentials(flags["kubeconfig"])
+
+
+def target_file(to: str | None) -> str | None:
+    """The file that --to names, if it names one. Raises UsageError where it says nothing."""
+    from kubectl_cgaudit.judge import scenario
+
+    return to if to is not None and scenario.parse(to).rules else None
+
+
+def places(paths: Iterable[str | None]) -> frozenset[str]:
+    """Where these files are, and all kubeconfigs: whatever is read, kubectl needs them."""
+    return frozenset(map(place, (*(path for path in paths if path and path != "-"), *_kubeconfigs())))
+
+
+def place(path: str) -> str:
+    """Where a file is, whatever leads to it. Raises CgauditError where nothing does any more."""
+    try:
+        return os.path.realpath(path)
+    except FileNotFoundError:
+        raise CgauditError(f"{path} is nowhere: the folder this runs in was removed; go to one that is there") from None
+
+
+def spare(path: str, taken: frozenset[str]) -> None:
+    """Raises UsageError where writing to `path` would replace what is read: it may be all that is left of a cluster."""
+    if path and place(path) in taken:
+        raise UsageError(f"-o {path} would replace what is read from there; choose another path")
+
+
+def _kubeconfigs() -> Iterator[str]:
+    listed = os.environ.get("KUBECONFIG", "").split(os.pathsep)
+    # KUBECONFIG=/dev/null says that there is none, and a report may go there.
+    return filter(os.path.isfile, (*listed, os.path.expanduser("~/.kube/config")))  # noqa: PTH111
+
+
+def _answers(kubelet: str) -> Iterator[str]:
+    if kubelet.startswith(_SAVED):
+        from kubectl_cgaudit.collect.kubelet import saved_in
+
+        folder = kubelet.removeprefix(_SAVED)
+        yield from (str(Path(folder, name)) for name in saved_in(folder))
+
+
+def _credentials(kubeconfig: str | None) -> Iterator[str]:
+    """The kubeconfig and the certificates, keys and tokens that it names, as far as it can be read."""
+    from kubectl_cgaudit.collect.kubeconfig import files
+
+    try:
+        found = files(kubeconfig)
+    except CgauditError:
+        # Whoever reads it says why.
+        found = (kubeconfig or "",)
+    yield from filter(os.path.isfile, found)
