@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import stat
 import subprocess
 from pathlib import Path
@@ -14,6 +15,7 @@ from kubectl_cgaudit.cli import files
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.errors import CgauditError
 from tests.support import RECORDED_FLAGS, command
+from tests.vcr_support import kubeconfig, serve
 
 
 def mode(path: Path) -> int:
@@ -75,6 +77,90 @@ def test_what_cannot_be_written_says_why(tmp_path: Path, monkeypatch: pytest.Mon
     assert str(files.unwritable("f", OSError("odd"))) == "f cannot be written: odd; choose another path"
     with pytest.raises(BrokenPipeError), files.saving(str(tmp_path / "f")):
         raise BrokenPipeError
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        (".", "it is a directory"),
+        ("none/f", "No such file or directory"),
+        ("file/f", "Not a directory"),
+        ("n" * 256, "File name too long"),
+        ("/proc/f", "No such file or directory"),
+        ("/dev/fd/999", "Bad file descriptor"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        ((), "-oyaml="),
+        (("nodes",), "-ojson="),
+        (("tree",), "-ojson="),
+        (("verify", "--kubelet=files:."), "-ojson="),
+        (("snapshot",), "-o"),
+    ],
+    ids=str,
+)
+def test_that_a_file_cannot_be_written_is_said_before_the_cluster_is_asked(
+    words: tuple[str, ...],
+    flag: str,
+    path: str,
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    with serve() as server:
+        config = kubeconfig(tmp_path / "config", server=server.url)
+        others = ("-ojson=a.json", "-ohtml=/dev/stderr") if not words else ()
+        assert run([*words, "--kubeconfig", config, *others, f"{flag}{path}"]) == 1
+        assert server.requests == []
+    assert capsys.readouterr() == ("", f"error: {path} cannot be written: {why}; choose another path\n")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["config", "file"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_not_ones_own_is_named_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "shut").mkdir(mode=0o500)
+    path = tmp_path / "shut" / "f"
+    assert run(["-f", "none.json", "-o", f"json={path}"]) == 1
+    assert capsys.readouterr().err == f"error: {path} cannot be written: Permission denied; choose another path\n"
+
+
+@pytest.mark.parametrize("words", [("report", "none.json"), ("diff", "none.json", "none.json")], ids=" ".join)
+def test_it_is_said_before_a_file_is_read(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words, "-o", "html=/nowhere/f"]) == 1
+    said = capsys.readouterr().err
+    assert said == "error: /nowhere/f cannot be written: No such file or directory; choose another path\n"
+
+
+@pytest.mark.parametrize("command_", ["nodes", "snapshot", "verify"])
+def test_a_folder_of_answers_that_is_not_there_is_named_before_the_cluster_is_asked(
+    command_: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "/nowhere cannot be read: No such file or directory; name a folder of saved kubelet answers"
+    with serve() as server:
+        config = kubeconfig(tmp_path / "config", server=server.url)
+        words = [command_, "--kubeconfig", config, "--kubelet=files:/nowhere"]
+        assert run([*words, "-o-"] if command_ == "snapshot" else words) == 1
+        assert server.requests == []
+    assert capsys.readouterr() == ("", f"error: {said}\n")
+
+
+def test_what_is_no_file_is_not_touched_by_the_check(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        for path in (str(pipe), "/dev/null", "/dev/stdout", f"/dev/fd/{reading}"):
+            files.check(path)
+        # Who had opened it would have been told of its end.
+        assert select.select([reading], [], [], 0) == ([], [], [])
+    finally:
+        os.close(reading)
+    assert list(tmp_path.iterdir()) == [pipe]
 
 
 # Never write to a device here: as root, code that is wrong would replace the machine's own.

@@ -1,6 +1,7 @@
 """Files of the user's: written whole or not at all, readable by their owner."""
 
 import contextlib
+import errno
 import io
 import os
 import re
@@ -28,6 +29,20 @@ def save(path: str, data: bytes) -> None:
         file.write(data)
 
 
+def check(path: str) -> None:
+    """Raises CgauditError as `save` does where that can be foreseen, and leaves nothing behind."""
+    try:
+        descriptor = _number(path)
+        if descriptor is not None:
+            os.fstat(descriptor)
+        elif not _is_device(path):
+            _probe(Path(os.path.realpath(path)))
+        elif not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
 @contextlib.contextmanager
 def saving(path: str) -> Iterator[BinaryIO]:
     """A file to write to, which is at its path when all is well at the end. Raises CgauditError as `save` does."""
@@ -41,16 +56,22 @@ def saving(path: str) -> Iterator[BinaryIO]:
 
 
 def _opened(path: str) -> contextlib.AbstractContextManager[BinaryIO]:
-    descriptor = _DESCRIPTOR.fullmatch(path)
-    if descriptor:
+    descriptor = _number(path)
+    if descriptor is not None:
         # What it stands for may be a file of the caller's, to which others write too: `-o json=/dev/stdout >> log`.
-        return os.fdopen(os.dup(int(descriptor[1] or _STANDARD.index(descriptor[2]))), "wb")
+        return os.fdopen(os.dup(descriptor), "wb")
     return Path(path).open("wb") if _is_device(path) else _replacing(Path(os.path.realpath(path)))
 
 
 def unwritable(path: str, error: OSError) -> CgauditError:
     """What to say of a file that cannot be written."""
     return CgauditError(f"{path} cannot be written: {error.strerror or error}; choose another path")
+
+
+def _number(path: str) -> int | None:
+    """The descriptor that a path is the name of."""
+    found = _DESCRIPTOR.fullmatch(path)
+    return int(found[1] or _STANDARD.index(found[2])) if found else None
 
 
 def _is_device(path: str) -> bool:
@@ -61,14 +82,25 @@ def _is_device(path: str) -> bool:
     return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
 
 
-@contextlib.contextmanager
-def _replacing(target: Path) -> Iterator[BinaryIO]:
+def _probe(target: Path) -> None:
+    # Whether a file can be made there depends on more than its folder's mode: root, a read-only disk, an ACL.
+    handle, name = _part(target)
+    os.close(handle)
+    Path(name).unlink()
+
+
+def _part(target: Path) -> tuple[int, str]:
     if target.is_dir():
-        raise IsADirectoryError(21, "it is a directory")
+        raise IsADirectoryError(errno.EISDIR, "it is a directory")
     import tempfile
 
     # mkstemp makes the file 0600, and os.replace keeps that. The target's name may be as long as names can be.
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".cgaudit.", suffix=".tmp")
+    return tempfile.mkstemp(dir=target.parent, prefix=".cgaudit.", suffix=".tmp")
+
+
+@contextlib.contextmanager
+def _replacing(target: Path) -> Iterator[BinaryIO]:
+    handle, name = _part(target)
     try:
         with io.BufferedWriter(_Leaving(handle, "wb"), _BUFFER) as file:
             yield file

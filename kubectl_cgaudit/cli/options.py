@@ -184,6 +184,12 @@ def rules(chosen: Source) -> tuple["Rule", ...]:
 def collect(chosen: Source, progress: "Progress", *, measured: bool = True) -> "Cluster":
     """Read the files or the cluster; without `measured` only what an audit needs that asks no kubelet."""
     measured = measured or chosen.kubelet is not None
+    folder = _folder(chosen)
+    if folder:
+        from kubectl_cgaudit.collect.kubelet import saved_in
+
+        # That there is none is said before a large cluster is read.
+        saved_in(folder)
     selects, words = _selection(chosen)
     if chosen.files:
         from kubectl_cgaudit.collect import files
@@ -207,13 +213,19 @@ def collect(chosen: Source, progress: "Progress", *, measured: bool = True) -> "
     return _with_saved(cluster, chosen)
 
 
+def _folder(chosen: Source) -> str | None:
+    """That of --kubelet=files:DIR."""
+    said = chosen.kubelet or ""
+    return said.removeprefix("files:") if said.startswith("files:") else None
+
+
 def _with_saved(cluster: "Cluster", chosen: Source) -> "Cluster":
-    if not (chosen.kubelet or "").startswith("files:"):
+    folder = _folder(chosen)
+    if not folder:
         return cluster
     from kubectl_cgaudit.collect import assemble, kubelet
 
     nodes = [node.name for node in cluster.nodes if node.kind == "linux"]
-    folder = (chosen.kubelet or "").removeprefix("files:")
     known = cluster.kubelets or {}
     return assemble.with_answers(cluster, kubelet.from_files(folder, nodes, assemble.pods_by_node(cluster), known))
 

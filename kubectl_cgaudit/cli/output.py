@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 import click
 
 from kubectl_cgaudit.cli.aside import say
-from kubectl_cgaudit.cli.files import saving, unwritable
+from kubectl_cgaudit.cli.files import check, saving, unwritable
 from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.cli.spared import place, places, spare
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
@@ -69,7 +69,8 @@ def parse(
     baseline: str | None = None,
 ) -> tuple[Output, ...]:
     """Read the values of -o; without any, the first format on standard output. Raises UsageError, also for one that would
-    take the place of one of the `inputs`, or of the `baseline`, which only the next one may follow.
+    take the place of one of the `inputs`, or of the `baseline`, which only the next one may follow; and CgauditError for a
+    file that cannot be written, before anything is read for it.
     """
     outputs = []
     read = places(inputs) if any("=" in value for value in values) else frozenset()
@@ -86,6 +87,9 @@ def parse(
     paths = [place(output.path) for output in outputs if output.path]
     if len(set(paths)) < len(paths):
         raise UsageError("-o: two formats go to the same file; give each its own")
+    for output in outputs:
+        if output.path:
+            check(output.path)
     return tuple(outputs)
 
 

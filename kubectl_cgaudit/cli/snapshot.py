@@ -55,6 +55,8 @@ def snapshot_command(path: str, **flags: Any) -> int:
     if path == "-" and sys.stdout is not None and sys.stdout.isatty():
         raise UsageError(f"a snapshot is not for a terminal; {_INSTEAD}")
     spared.spare(path, spared.places(spared.inputs(flags)))
+    if path != "-":
+        files.check(path)
     cluster, _ = read(chosen)
     data = snapshot.encode(cluster)
     data = data if path.endswith(".json") else snapshot.pack(data)

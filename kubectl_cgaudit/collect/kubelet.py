@@ -71,21 +71,18 @@ def from_files(
 
     A node whose answers are `known` is left out where the folder has none of it. Raises InputError when there is no such folder.
     """
-    try:
-        listed = {path.name for path in Path(folder).iterdir()}
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "no such folder"
-        raise InputError(f"{folder} cannot be read: {why}; name a folder of saved kubelet answers") from None
+    listed = saved_in(folder)
     asked = [node for node in nodes if node not in known or listed & set(_saved_as(node).values())]
     return {node: _saved(Path(folder), listed, node, pods_by_node.get(node, set())) for node in asked}
 
 
 def saved_in(folder: str) -> set[str]:
-    """The names of the files in a folder that may be a kubelet's saved answers; none where it cannot be read."""
+    """The names of the files in a folder that may be a kubelet's saved answers. Raises InputError without a folder."""
     try:
         return {path.name for path in Path(folder).iterdir() if path.name.endswith(tuple(_FILES.values()))}
-    except (OSError, ValueError):
-        return set()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "no such folder"
+        raise InputError(f"{folder} cannot be read: {why}; name a folder of saved kubelet answers") from None
 
 
 def from_proxy(
