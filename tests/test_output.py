@@ -250,9 +250,10 @@ def test_of_several_files_the_one_that_fails_is_named(
     written, failing = tmp_path / "a.json", tmp_path / "a.html"
     assert main.run([*RECORDED_FLAGS, "-o", f"html={failing}", "-o", f"json={written}"]) == 1
     said = capsys.readouterr().err
-    assert said == f"error: {failing} cannot be written: No space left on device; choose another path\n"
-    # Neither it nor a part of it is there.
-    assert [path for path in tmp_path.iterdir() if path != written] == []
+    why = "No space left on device; choose another path"
+    assert said == f"wrote json to {written}\nerror: {failing} cannot be written: {why}\n"
+    # Neither it nor a part of it is there, and the other is.
+    assert list(tmp_path.iterdir()) == [written]
 
 
 def test_data_acts_on_no_terminal_and_is_left_alone_elsewhere(

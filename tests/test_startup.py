@@ -54,6 +54,7 @@ def test_help_imports_next_to_nothing() -> None:
                 "files",
                 "main",
                 "options",
+                "outlet",
                 "output",
                 "policy",
                 "repeatable",

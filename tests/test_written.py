@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import select
 import stat
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,8 @@ import yaml
 
 from kubectl_cgaudit.cli import files
 from kubectl_cgaudit.cli.main import run
-from kubectl_cgaudit.errors import CgauditError
-from tests.support import RECORDED_FLAGS, command
+from kubectl_cgaudit.errors import CgauditError, PipeClosedError
+from tests.support import RECORDED_FLAGS, command, container, listed, node, pod
 from tests.vcr_support import kubeconfig, serve
 
 
@@ -75,8 +77,11 @@ def test_what_cannot_be_written_says_why(tmp_path: Path, monkeypatch: pytest.Mon
             files.save(str(path), b"x")
     assert list(tmp_path.iterdir()) == []
     assert str(files.unwritable("f", OSError("odd"))) == "f cannot be written: odd; choose another path"
-    with pytest.raises(BrokenPipeError), files.saving(str(tmp_path / "f")):
-        raise BrokenPipeError
+    gone = BrokenPipeError(32, "Broken pipe")
+    with pytest.raises(CgauditError, match=r"^/dev/fd/12 cannot be written: Broken pipe; choose another path$"):
+        raise files.unwritable("/dev/fd/12", gone)
+    for path in ("/dev/stdout", "/dev/fd/1"):
+        assert isinstance(files.unwritable(path, gone), PipeClosedError)
 
 
 @pytest.mark.parametrize(
@@ -232,6 +237,69 @@ def test_a_closed_pipe_costs_no_report_file(tmp_path: Path) -> None:
     assert said == f"wrote yaml to {tmp_path / 'a.yaml'}\nwrote html to {tmp_path / 'a.html'}\n"
     assert yaml.safe_load((tmp_path / "a.yaml").read_text())["schemaVersion"] == "1.1"
     assert (tmp_path / "a.html").read_text().endswith("</html>\n")
+
+
+LEAVES = ">(head -c 1 >/dev/null)"
+ELSEWHERE, TO_A_FILE = "choose another path", "write to a file with -o FORMAT=FILE"
+GONE = f"error: /dev/fd/N cannot be written: Broken pipe; {ELSEWHERE}\n"
+FULL = f"error: standard output cannot be written: No space left on device; {TO_A_FILE}\n"
+WROTE = "wrote html to f\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (f"-o json={LEAVES} -o html=f", 1, WROTE + GONE),
+        (f"-o html=f -o json={LEAVES} -o csv | head -c 1", 1, WROTE + GONE),
+        (f"-o json={LEAVES} -o csv={LEAVES} -o html=f", 1, WROTE + GONE + GONE),
+        ("-o table -o html=f >/dev/full", 1, WROTE + FULL),
+        ("-o json -o html=f >&-", 1, WROTE + f"error: standard output is closed; {TO_A_FILE}\n"),
+        ("-o html=f -o json | head -c 1", 141, WROTE),
+        ("-o json=/dev/stdout -o html=f | head -c 1", 141, WROTE),
+    ],
+)
+def test_a_report_that_fails_costs_no_other_and_is_named(words: str, code: int, said: str, tmp_path: Path) -> None:
+    # Larger than a pipe holds: who left is noticed.
+    (tmp_path / "c.json").write_text(listed(node(), *(pod(f"p{number}", container("c", "1")) for number in range(500))))
+    program = f"{' '.join(command())} -f c.json {words}; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (re.sub(r"/dev/fd/\d+", "/dev/fd/N", done.stderr), done.returncode) == (said, code)
+    assert (tmp_path / "f").read_text().endswith("</html>\n")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["c.json", "f"]
+
+
+@pytest.fixture
+def left() -> Iterator[str]:
+    """A pipe whose reader has left."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    yield f"/dev/fd/{writing}"
+    os.close(writing)
+
+
+def test_a_text_that_fails_costs_no_other_and_is_named(
+    left: str, small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "f"
+    assert run(["tree", "-f", str(small), "-o", f"text={left}", "-o", f"json={path}"]) == 1
+    assert (
+        capsys.readouterr().err == f"wrote json to {path}\nerror: {left} cannot be written: Broken pipe; {ELSEWHERE}\n"
+    )
+    assert list(json.loads(path.read_text())) == ["cgroups"]
+
+
+def test_a_snapshot_whose_reader_leaves_is_no_success(
+    left: str, small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["snapshot", "-f", str(small), "-o", left]) == 1
+    assert capsys.readouterr().err == f"error: {left} cannot be written: Broken pipe; {ELSEWHERE}\n"
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])

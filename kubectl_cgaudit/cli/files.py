@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from kubectl_cgaudit.errors import CgauditError
+from kubectl_cgaudit.errors import CgauditError, PipeClosedError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -24,7 +24,10 @@ _SPAN = 1 << 24
 
 
 def save(path: str, data: bytes) -> None:
-    """Write a file, whole or not at all, readable by its owner. Raises CgauditError when it cannot be written."""
+    """Write a file, whole or not at all, readable by its owner. Raises CgauditError when it cannot be written.
+
+    PipeClosedError, where it is standard output by its name and nobody reads that any more.
+    """
     with saving(path) as file:
         file.write(data)
 
@@ -50,8 +53,6 @@ def saving(path: str) -> Iterator[BinaryIO]:
         with _opened(path) as file:
             yield file
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
         raise unwritable(path, error) from None
 
 
@@ -63,8 +64,10 @@ def _opened(path: str) -> contextlib.AbstractContextManager[BinaryIO]:
     return Path(path).open("wb") if _is_device(path) else _replacing(Path(os.path.realpath(path)))
 
 
-def unwritable(path: str, error: OSError) -> CgauditError:
-    """What to say of a file that cannot be written."""
+def unwritable(path: str, error: OSError) -> CgauditError | PipeClosedError:
+    """What to say of a file that cannot be written. Who leaves a pipe of another name than standard output loses a report."""
+    if isinstance(error, BrokenPipeError) and _number(path) == _STANDARD.index("stdout"):
+        return PipeClosedError()
     return CgauditError(f"{path} cannot be written: {error.strerror or error}; choose another path")
 
 

@@ -10,6 +10,7 @@ import click
 
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.files import check, saving, unwritable
+from kubectl_cgaudit.cli.outlet import Outlet, raise_one
 from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.cli.spared import place, places, spare
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
@@ -94,64 +95,49 @@ def parse(
 
 
 def deliver(texts: Sequence[tuple[Output, str]]) -> None:
-    """Write the files first, then standard output. Raises CgauditError when a file cannot be written."""
-    for output, text in texts:
-        if output.path:
-            with _sink(output) as write:
-                write(text)
-            say(f"wrote {output.format} to {visible(output.path)}")
-    for output, text in texts:
-        if not output.path:
-            _shower(output)(text)
+    """Write the files first, then standard output. Raises CgauditError when one cannot be written; the others are."""
+    failures: list[Exception] = []
+    for output, text in sorted(texts, key=lambda each: each[0].path is None):
+        with Outlet(_sink(output), failures) as outlet:
+            outlet(text)
+        _tell(output, outlet)
+    raise_one(failures)
 
 
 def deliver_audit(audit: "Audit", outputs: Sequence[Output]) -> None:
     """Write an audit in all formats that are wanted, its pods made once for all of them.
 
-    Raises CgauditError when one cannot be written. No file is there in part.
+    Raises CgauditError when one cannot be written; the others are. No file is there in part.
     """
     from kubectl_cgaudit.report.formats import render
     from kubectl_cgaudit.report.pieces import Pieces, chunks
 
-    closed: list[PipeClosedError] = []
+    failures: list[Exception] = []
     with contextlib.ExitStack() as opened:
-        sinks = [opened.enter_context(_sink(output)) for output in outputs]
-        if any(output.path for output in outputs):
-            # Whoever reads standard output may go (`| head`): the files are written all the same.
-            sinks = [
-                _lenient(sink, closed) if output.path is None else sink
-                for output, sink in zip(outputs, sinks, strict=True)
-            ]
-        in_pieces: list[tuple[Callable[[str], None], Pieces]] = []
-        for output, sink in zip(outputs, sinks, strict=True):
+        outlets = [opened.enter_context(Outlet(_sink(output), failures)) for output in outputs]
+        in_pieces: list[tuple[Outlet, Pieces]] = []
+        for output, outlet in zip(outputs, outlets, strict=True):
             report = render(output.format, audit, screen(output))
             if isinstance(report, Pieces):
-                in_pieces.append((sink, report))
+                in_pieces.append((outlet, report))
             else:
-                sink(report)
+                outlet(report)
 
         def write(place: int, text: str) -> str:
             in_pieces[place][0](text)
             return ""
 
         for _ in chunks([pieces for _, pieces in in_pieces], audit, write):
-            pass
-    for output in outputs:
-        if output.path:
-            say(f"wrote {output.format} to {visible(output.path)}")
-    if closed:
-        raise closed[0]
+            if len(failures) == len(outlets):
+                break
+    for output, outlet in zip(outputs, outlets, strict=True):
+        _tell(output, outlet)
+    raise_one(failures)
 
 
-def _lenient(sink: Callable[[str], None], closed: list[PipeClosedError]) -> Callable[[str], None]:
-    def write(text: str) -> None:
-        if not closed:
-            try:
-                sink(text)
-            except PipeClosedError as error:
-                closed.append(error)
-
-    return write
+def _tell(output: Output, outlet: Outlet) -> None:
+    if output.path and not outlet.failed:
+        say(f"wrote {output.format} to {visible(output.path)}")
 
 
 @contextlib.contextmanager
@@ -180,8 +166,6 @@ def _put(path: str, file: BinaryIO, data: bytes) -> None:
     # Several files are open at once: it is said here which of them failed.
     try:
         file.write(data)
-    except BrokenPipeError:
-        raise
     except OSError as error:
         raise unwritable(path, error) from None
 
@@ -209,12 +193,12 @@ def hand_over(written: str | bytes, instead: str = _INSTEAD) -> None:
     try:
         # Whether there is colour has been decided: click would take it out of a pipe again.
         click.echo(written, nl=False, color=True)
-    except BrokenPipeError:
-        # click itself would exit with 1.
-        raise PipeClosedError from None
     except OSError as error:
         # The interpreter would complain again when it flushes at exit.
         sys.stdout = None
+        if isinstance(error, BrokenPipeError):
+            # click itself would exit with 1.
+            raise PipeClosedError from None
         raise CgauditError(f"standard output cannot be written: {error.strerror or error}; {instead}") from None
 
 
