@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import os
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.support import Terminal, container, listed, node, pod
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     return now
 
@@ -96,6 +98,70 @@ def test_no_line_before_two_seconds_nor_twice_at_once(clock: list[float], monkey
     assert shown([(103.0, "a", 1, None), (103.1, "a", 2, None)], clock, monkeypatch).count("reading") == 1
 
 
+@pytest.mark.parametrize(
+    ("wide", "encoding", "line"),
+    [
+        (0, "utf-8", "reading pods 1000 of 150000, 25 min left"),
+        (41, "utf-8", "reading pods 1000 of 150000, 25 min left"),
+        (40, "utf-8", "reading pods 1000 of 150000, 25 min le…"),
+        (20, "utf-8", "reading pods 1000 …"),
+        (20, "ascii", "reading pods 1000 ~"),
+        (2, "utf-8", "…"),
+        (1, "utf-8", "…"),
+    ],
+)
+def test_the_line_is_no_wider_than_the_terminal(
+    wide: int, encoding: str, line: str, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((wide, 24)))
+    screen = Terminal(encoding=encoding)
+    monkeypatch.setattr(screen, "fileno", lambda: 2, raising=False)
+    monkeypatch.setattr(sys, "stderr", screen)
+    shown = progress.Progress()
+    shown("pods", 0, 150_000)
+    clock[0] = 110.0
+    shown("pods", 1000, 150_000)
+    shown.close()
+    assert screen.getvalue() == f"\r\x1b[K{line}\r\x1b[K"
+
+
+def test_a_wide_name_is_cut_to_its_columns(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_width", lambda: 14)
+    assert shown([(103.0, "優優優優", 1, None)], clock, monkeypatch) == "\r\x1b[Kreading 優優…"
+
+
+def test_a_dumb_terminal_gets_spaces_and_no_escapes(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    widths = iter((80, 80, 20, 12))
+    monkeypatch.setattr(progress, "_width", lambda: next(widths))
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    line = progress.Progress()
+    for at, what, done in ((103.0, "a.json: MiB", 100), (104.0, "pods", 1), (105.0, "pods", 2000), (106.0, "jobs", 1)):
+        clock[0] = at
+        line(what, done, None)
+    line.close()
+    assert screen.getvalue().split("\r") == [
+        "",
+        "reading a.json: MiB 100",
+        "reading pods 1         ",
+        "reading pods 2000",
+        "reading jo…",
+        "           ",
+        "",
+    ]
+
+
+def test_a_dumb_terminal_is_clear_when_nothing_was_shown(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    line = progress.Progress()
+    line("pods", 1, None)
+    line.close()
+    assert screen.getvalue() == ""
+
+
 @pytest.mark.parametrize("words", [["-f", "a.json"], ["diff", "a.json", "a.json"]], ids=lambda words: words[0])
 def test_the_line_is_gone_before_anything_is_said(
     words: list[str], clock: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -103,6 +169,7 @@ def test_the_line_is_gone_before_anything_is_said(
     pods = [pod(f"p{number}", container("app", "1")) for number in range(1000)]
     (tmp_path / "a.json").write_text(listed(node(), *pods))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(progress.time, "monotonic", itertools.count(100.0, 3.0).__next__)
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)

@@ -1,13 +1,15 @@
 """A line on stderr for work over two seconds; silent where nobody watches."""
 
+import os
 import sys
 import time
 
-from kubectl_cgaudit.report.escape import visible
+from kubectl_cgaudit.report.screen import NARROWEST, Screen, columns, cut
 
 _PATIENCE = 2.0
 _PACE = 0.2
 _MINUTE = 60
+_CLEAR = "\r\x1b[K"
 
 
 class Progress:
@@ -17,6 +19,9 @@ class Progress:
         self._watched = sys.stderr is not None and sys.stderr.isatty()
         self._began = time.monotonic()
         self._shown = 0.0
+        self._screen = Screen(drawing=_draws())
+        self._clears = os.environ.get("TERM") != "dumb"
+        self._taken = 0
         self._what = ""
         self._since = self._began
         self.last = ""
@@ -30,7 +35,7 @@ class Progress:
         self.last = f"{what} {done}" + (f" of {total}" if total else "")
         if self._watched and now - self._began > _PATIENCE and now - self._shown > _PACE:
             self._shown = now
-            self._write(f"\r\x1b[Kreading {visible(self.last)}{self._left(done, total, now)}")
+            self._show(f"reading {self.last}{self._left(done, total, now)}")
 
     def _left(self, done: int, total: int | None, now: float) -> str:
         """How long the rest of this list takes at the pace so far."""
@@ -42,7 +47,15 @@ class Progress:
     def close(self) -> None:
         """Take the line away."""
         if self._shown:
-            self._write("\r\x1b[K")
+            self._write(_CLEAR if self._clears else f"\r{' ' * self._taken}\r")
+
+    def _show(self, text: str) -> None:
+        """Put a line in the place of the last one. It ends before the last column: behind that some begin a new one."""
+        room = max(_width() - 1, 1)
+        line = self._screen.finished(cut(self._screen.shown(text), room))
+        taken, before = columns(line), min(self._taken, room)
+        self._write(_CLEAR + line if self._clears else f"\r{line}{' ' * (before - taken)}")
+        self._taken = taken
 
     def _write(self, text: str) -> None:
         if sys.stderr is None:
@@ -53,3 +66,20 @@ class Progress:
         except OSError:
             # The terminal is gone; the work is not.
             self._watched = False
+
+
+def _width() -> int:
+    """The terminal's, now: it may have been made narrower. Some do not say theirs."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or NARROWEST
+    except (OSError, ValueError, AttributeError):
+        return NARROWEST
+
+
+def _draws() -> bool:
+    """Whether the mark of a cut line can be shown."""
+    try:
+        "…".encode(getattr(sys.stderr, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
