@@ -8,6 +8,7 @@ import msgspec
 
 from kubectl_cgaudit.collect import reduce, unread, wire
 from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers, Node, Owner, Pod, Reading
+from kubectl_cgaudit.collect.part import Part
 from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.collect.unread import Decode, Unread
 from kubectl_cgaudit.errors import InputError
@@ -37,6 +38,8 @@ class Assembly:
         self._bad: list[Unread] = []
         self.unlike: list[str] = []
         """Objects that came more than once, and not alike."""
+        self.parts: list[Part] = []
+        """The lists of files."""
         self.gaps: list[Gap] = []
         self.notes: list[str] = []
 

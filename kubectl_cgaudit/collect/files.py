@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from kubectl_cgaudit.collect import json_objects, kubectl_list, snapshot, wire, yaml_objects
+from kubectl_cgaudit.collect import json_objects, kubectl_list, part, snapshot, wire, yaml_objects
 from kubectl_cgaudit.collect.advice import COMMAND, SAVE
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.input import DAMAGED, can_be_reread, name_of, opened, read_bytes, size_of
@@ -111,6 +111,7 @@ def _whole(assembly: Assembly, paths: tuple[str, ...]) -> Cluster:
         what = unlike[0] if len(unlike) == 1 else f"{len(unlike)} objects ({named(unlike, _NAMED)})"
         why = "it is in the input more than once, and not alike: the first was taken"
         assembly.gaps.append(Gap(what, why, "Give each object once: leave the older file out"))
+    assembly.gaps += part.gaps(assembly.parts)
     cluster = assembly.cluster(", ".join("standard input" if path == "-" else Path(path).name for path in paths))
     if not cluster.nodes:
         raise InputError(f"no Node in {_listing(paths)}, so nothing can be predicted; {SAVE}")

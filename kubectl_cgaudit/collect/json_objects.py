@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from kubectl_cgaudit.collect import wire
+from kubectl_cgaudit.collect import part, wire
 from kubectl_cgaudit.collect.advice import SAVE, no_object
 from kubectl_cgaudit.collect.api_groups import is_read, qualified
 from kubectl_cgaudit.collect.assemble import Assembly
@@ -23,6 +23,7 @@ class _Object(msgspec.Struct, rename="camel"):
     kind: str = ""
     api_version: Any = ""
     items: list[msgspec.Raw] | None = None
+    metadata: msgspec.Raw = msgspec.Raw(b"null")
     schema_version: Any = None
 
 
@@ -40,6 +41,7 @@ def add(data: bytes, source: str, assembly: Assembly, progress: Progress) -> Non
             assembly.add(qualified(whole.kind, whole.api_version), document, decode, source)
             continue
         listed = qualified(whole.kind.removesuffix("List"), whole.api_version)
+        assembly.parts.append(part.of(source, listed, _plain(whole.metadata), len(whole.items)))
         for number, item in enumerate(whole.items):
             if number % STEP == 0:
                 progress(f"objects of {source}", number, len(whole.items))
@@ -82,6 +84,13 @@ def _first_of(data: memoryview, error: str) -> tuple[int, _Object] | None:
 def decode(raw: Any, type_: type[Any]) -> Any:
     """An object of a type. Raises one of wire.UNDECODABLE."""
     return msgspec.json.decode(raw, type=type_)
+
+
+def _plain(metadata: msgspec.Raw) -> object:
+    try:
+        return msgspec.json.decode(metadata)
+    except wire.UNDECODABLE:
+        return None
 
 
 def _item_kind(item: msgspec.Raw, listed: str) -> str:

@@ -4,9 +4,11 @@ Text in JSON holds no raw line break, so the lines that stand between two object
 """
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
+
+from kubectl_cgaudit.collect import part
 
 _OPENED = b'{\n            "apiVersion"'
 BEGINNING = b'{\n    "apiVersion": "v1",\n    "items": [\n        ' + _OPENED
@@ -29,6 +31,7 @@ class _Rest(msgspec.Struct):
 
     items: list[msgspec.Raw]
     kind: str = ""
+    metadata: Any = None
 
 
 def objects(file: BinaryIO) -> Iterator[memoryview]:
@@ -60,11 +63,13 @@ def objects(file: BinaryIO) -> Iterator[memoryview]:
 
 
 def _check(rest: bytes) -> None:
-    """Refuse what is no List, or another document after it."""
+    """Refuse what is no List, is one page of it, or has another document after it."""
     try:
         found = msgspec.json.decode(b'{"items": [' + rest, type=_Rest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise OtherLayoutError from None
     # kubectl writes no escape here; with one, a second "items" could hide.
     if found.kind != "List" or b'"items"' in rest or b"\\" in rest:
+        raise OtherLayoutError
+    if part.of("", "", found.metadata, 0).left != part.LAST:
         raise OtherLayoutError

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import msgspec
 import yaml
 
+from kubectl_cgaudit.collect import part
 from kubectl_cgaudit.collect.advice import SAVE, no_object
 from kubectl_cgaudit.collect.api_groups import qualified
 from kubectl_cgaudit.collect.assemble import Assembly
@@ -32,6 +33,8 @@ def add(data: bytes, source: str, assembly: Assembly) -> None:
         _reject_anchors(document, source)
         items = document.get("items")
         listed = qualified(document["kind"].removesuffix("List"), document.get("apiVersion"))
+        if isinstance(items, list):
+            assembly.parts.append(part.of(source, listed, document.get("metadata"), len(items)))
         for item in items if isinstance(items, list) else [document]:
             kind = item.get("kind") if isinstance(item, dict) else None
             own = qualified(kind, item.get("apiVersion")) if isinstance(kind, str) else listed or "(no kind)"
