@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubectl_cgaudit.collect import files
+from kubectl_cgaudit.collect import files, kubectl_list
 from kubectl_cgaudit.collect.model import Cluster, Gap, Owner
 from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.errors import InputError
@@ -304,13 +304,33 @@ def test_items_without_a_kind_are_of_the_kind_of_their_list(tmp_path: Path) -> N
         assert [each.name for each in read_text(tmp_path, text).nodes] == ["n1"]
 
 
-@pytest.mark.parametrize("item", ["{}", "1", '"a"', "[]", '{"kind": 1}', '{"kind": null}'])
-def test_items_of_no_kind_are_counted_and_left_aside(item: str, tmp_path: Path) -> None:
-    for text in (
-        f'{{"kind": "List", "items": [{json.dumps(N)}, {item}]}}',
-        f"kind: List\nitems:\n- {json.dumps(N)}\n- {item}\n",
+@pytest.mark.parametrize(
+    "item",
+    ["{}", "1", '"a"', "[]", "null", '{"kind": 1}', '{"kind": null}', '{"kind": ""}', '{"metadata": {"name": "p"}}'],
+)
+def test_items_of_no_kind_are_an_error_that_says_where(item: str, tmp_path: Path) -> None:
+    is_none = f"is no Kubernetes object with a kind; correct it, or {SAVE}"
+    for text, place in (
+        (f'{{"kind": "List", "items": [{json.dumps(N)}, {item}]}}', "items[1]"),
+        (json.dumps(N) + f'{{"kind": "List", "items": [{item}]}}', "items[0] of document 2"),
+        (f"kind: List\nitems:\n- {json.dumps(N)}\n- {item}\n", "items[1]"),
+        (f"---\n{json.dumps(N)}\n---\nkind: List\nitems:\n- {item}\n", "items[0] of document 2"),
     ):
-        assert read_text(tmp_path, text).reading.ignored == {"(no kind)": 1}
+        assert refused_text(tmp_path, text) == f"FILE: {place} {is_none}"
+
+
+def test_an_object_of_no_kind_where_kubectl_prints_lists_is_the_same_error(tmp_path: Path) -> None:
+    whole = {
+        "apiVersion": "v1",
+        "items": [N, {"apiVersion": "v1"}],
+        "kind": "List",
+        "metadata": {"resourceVersion": ""},
+    }
+    text = json.dumps(whole, indent=4, sort_keys=True) + "\n"
+    assert text.encode().startswith(kubectl_list.BEGINNING)
+    assert refused_text(tmp_path, text) == (
+        f"FILE: items[1] is no Kubernetes object with a kind; correct it, or {SAVE}"
+    )
 
 
 @pytest.mark.parametrize("text", ["- 1\n", "kind: 1\n", "a: b\n", "kind: [Pod]\n"])

@@ -9,3 +9,9 @@ def no_object(source: str, *, audit: bool) -> str:
     if audit:
         return f"{source} is a saved audit, not a cluster; write it in other formats with: kubectl cgaudit report FILE"
     return f"{source} holds no Kubernetes object (there is no kind in it); {SAVE}"
+
+
+def no_item(source: str, number: int, document: int) -> str:
+    """What to say of an entry of a List that says no kind; both are counted from 0, as a path in the file is."""
+    where = f" of document {document + 1}" if document else ""
+    return f"{source}: items[{number}]{where} is no Kubernetes object with a kind; correct it, or {SAVE}"

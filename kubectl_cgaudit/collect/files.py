@@ -77,7 +77,10 @@ def _add_in_parts(path: str, assembly: Assembly, progress: Progress) -> bool:
             for number, each in enumerate(kubectl_list.objects(file)):
                 if number % STEP == 0:
                     progress(f"{name_of(path)}: MiB", file.tell() >> _MIB, None if size is None else size >> _MIB)
-                assembly.add(json_objects.kind_of(each), each, json_objects.decode, name_of(path))
+                kind = json_objects.kind_of(each)
+                if not kind:
+                    raise kubectl_list.OtherLayoutError
+                assembly.add(kind, each, json_objects.decode, name_of(path))
         except (*DAMAGED, *wire.UNDECODABLE):
             raise kubectl_list.OtherLayoutError from None
     if assembly.bad > bad:

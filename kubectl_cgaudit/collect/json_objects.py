@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kubectl_cgaudit.collect import part, wire
-from kubectl_cgaudit.collect.advice import SAVE, no_object
+from kubectl_cgaudit.collect.advice import SAVE, no_item, no_object
 from kubectl_cgaudit.collect.api_groups import is_read, qualified
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.progress import STEP, Progress
@@ -34,7 +34,7 @@ class _ItemKind(msgspec.Struct, rename="camel"):
 
 def add(data: bytes, source: str, assembly: Assembly, progress: Progress) -> None:
     """Take in all objects of a file or standard input. Raises InputError where it holds none."""
-    for document, whole in _documents(data, source):
+    for document_number, (document, whole) in enumerate(_documents(data, source)):
         if not whole.kind:
             raise InputError(no_object(source, audit=whole.schema_version is not None))
         if whole.items is None:
@@ -45,7 +45,10 @@ def add(data: bytes, source: str, assembly: Assembly, progress: Progress) -> Non
         for number, item in enumerate(whole.items):
             if number % STEP == 0:
                 progress(f"objects of {source}", number, len(whole.items))
-            assembly.add(_item_kind(item, listed), item, decode, source)
+            kind = _item_kind(item, listed)
+            if not kind:
+                raise InputError(no_item(source, number, document_number))
+            assembly.add(kind, item, decode, source)
 
 
 def _documents(data: bytes, source: str) -> Iterator[tuple[memoryview, _Object]]:
@@ -99,11 +102,11 @@ def _item_kind(item: msgspec.Raw, listed: str) -> str:
     try:
         return kind_of(item)
     except wire.UNDECODABLE:
-        return "(no kind)"
+        return ""
 
 
 def kind_of(item: msgspec.Raw | memoryview) -> str:
-    """The kind of an object by itself: the first that stands at its beginning, where kubectl writes it.
+    """The kind of an object by itself, empty if it says none: the first that stands at its beginning, where kubectl writes it.
 
     Raises one of UNDECODABLE, unless it is of a kind that is read: then whoever reads it finds that out.
     """
@@ -113,4 +116,4 @@ def kind_of(item: msgspec.Raw | memoryview) -> str:
         if is_read(kind):
             return kind
     own = msgspec.json.decode(item, type=_ItemKind)
-    return qualified(own.kind, own.api_version) or "(no kind)"
+    return qualified(own.kind, own.api_version)

@@ -8,7 +8,7 @@ import msgspec
 import yaml
 
 from kubectl_cgaudit.collect import part
-from kubectl_cgaudit.collect.advice import SAVE, no_object
+from kubectl_cgaudit.collect.advice import SAVE, no_item, no_object
 from kubectl_cgaudit.collect.api_groups import qualified
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.errors import InputError
@@ -27,7 +27,7 @@ def add(data: bytes, source: str, assembly: Assembly) -> None:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
         raise InputError(f"{source} is neither JSON nor YAML{where}; {SAVE}") from None
-    for document in documents:
+    for document_number, document in enumerate(documents):
         if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
             raise InputError(no_object(source, audit=isinstance(document, dict) and "schemaVersion" in document))
         _reject_anchors(document, source)
@@ -35,10 +35,16 @@ def add(data: bytes, source: str, assembly: Assembly) -> None:
         listed = qualified(document["kind"].removesuffix("List"), document.get("apiVersion"))
         if isinstance(items, list):
             assembly.parts.append(part.of(source, listed, document.get("metadata"), len(items)))
-        for item in items if isinstance(items, list) else [document]:
-            kind = item.get("kind") if isinstance(item, dict) else None
-            own = qualified(kind, item.get("apiVersion")) if isinstance(kind, str) else listed or "(no kind)"
+        for number, item in enumerate(items if isinstance(items, list) else [document]):
+            own = _own_kind(item) or listed
+            if not own:
+                raise InputError(no_item(source, number, document_number))
             assembly.add(own, item, _decode, source)
+
+
+def _own_kind(item: object) -> str:
+    kind = item.get("kind") if isinstance(item, dict) else None
+    return qualified(kind, item.get("apiVersion")) if isinstance(item, dict) and isinstance(kind, str) else ""
 
 
 def _decode(raw: Any, type_: type[Any]) -> Any:
