@@ -4,15 +4,18 @@ import base64
 import importlib
 import ipaddress
 import os
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from kubectl_cgaudit.collect import oidc
 from kubectl_cgaudit.collect.exec_plugin import ask
 from kubectl_cgaudit.collect.kubeconfig import LOG_IN, NEXT, Choice, Fields, not_found
 from kubectl_cgaudit.errors import ClusterError
 
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_OWN_TOKEN = frozenset(("token", "tokenFile", "username"))
 
 
 def configure(choice: Choice) -> Any:
@@ -93,12 +96,20 @@ def own_namespace() -> str:
 def _with_token(choice: Choice) -> Fields:
     """The user with what its token file or exec plugin gives; the loader would only log that a plugin failed."""
     user = choice.user
+    if _OWN_TOKEN & {*user}:
+        # For kubectl these count before what a provider gives.
+        user = {name: value for name, value in user.items() if name != "auth-provider"}
     if "tokenFile" in user:
         try:
             return user | {"token": Path(user["tokenFile"]).read_text(encoding="utf-8").strip()}
         except (OSError, ValueError) as error:
             raise ClusterError(f"the tokenFile of {choice.where} cannot be read: {_said(error)}; {LOG_IN}") from None
-    if "exec" not in user or "token" in user:
+    if "token" in user:
+        return user
+    if _is_oidc(user):
+        token = oidc.token(user["auth-provider"]["config"], choice.where, time.time())
+        return {name: value for name, value in user.items() if name != "auth-provider"} | {"token": token}
+    if "exec" not in user:
         return user
     credential = ask(user["exec"], choice.cluster, choice.where)
     given: Fields = {}
@@ -109,6 +120,11 @@ def _with_token(choice: Choice) -> Fields:
         given["client-certificate-data"] = base64.b64encode(certificate.encode()).decode()
         given["client-key-data"] = base64.b64encode(key.encode()).decode()
     return {name: value for name, value in user.items() if name != "exec"} | given
+
+
+def _is_oidc(user: Fields) -> bool:
+    provider = user.get("auth-provider")
+    return isinstance(provider, dict) and provider.get("name") == "oidc" and isinstance(provider.get("config"), dict)
 
 
 def _kubernetes(module: str) -> Any:
