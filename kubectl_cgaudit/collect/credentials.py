@@ -2,14 +2,13 @@
 
 import base64
 import importlib
-import ipaddress
 import os
 import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from kubectl_cgaudit.collect import oidc
+from kubectl_cgaudit.collect import oidc, proxy
 from kubectl_cgaudit.collect.exec_plugin import ask
 from kubectl_cgaudit.collect.kubeconfig import LOG_IN, NEXT, Choice, Fields, not_found
 from kubectl_cgaudit.errors import ClusterError
@@ -35,12 +34,7 @@ def configure(choice: Choice) -> Any:
         raise ClusterError(f"the credentials of {choice.where} cannot be used: {_said(error)}; {LOG_IN}") from None
     if "auth-provider" in user and not configuration.auth_settings():
         raise ClusterError(f"the auth-provider of {choice.where} gave no token; log in again, or use an exec plugin")
-    if "proxy-url" in choice.cluster:
-        # For kubectl NO_PROXY restricts the proxies of the environment only, and those never serve this machine.
-        configuration.no_proxy = None
-    elif _is_local(configuration.host):
-        configuration.proxy = None
-    _complete_proxy(configuration)
+    _set_proxy(configuration, choice.cluster.get("proxy-url"))
     return configuration
 
 
@@ -54,8 +48,13 @@ def _check_types(choice: Choice) -> None:
             raise ClusterError(f"{field} of {choice.where} is {what}; correct it in the kubeconfig")
 
 
-def _complete_proxy(configuration: Any) -> None:
-    """Scheme and password of the proxy's URL, which urllib3 does not take from there."""
+def _set_proxy(configuration: Any, own: object) -> None:
+    """The proxy of the kubeconfig, for which NO_PROXY does not count, or that of the environment; urllib3 takes neither
+    scheme nor password from its URL.
+    """
+    configuration.proxy = own or proxy.of_environment(configuration.host, os.environ)
+    # The client reads it otherwise than kubectl does.
+    configuration.no_proxy = None
     if not configuration.proxy:
         return
     configuration.proxy = str(configuration.proxy)
@@ -81,7 +80,7 @@ def in_cluster() -> Any:
         raise ClusterError(
             f"no kubeconfig found, and the pod's service account cannot be used: {_said(error)}; {NEXT}"
         ) from None
-    _complete_proxy(configuration)
+    _set_proxy(configuration, None)
     return configuration
 
 
@@ -145,11 +144,3 @@ def _said(error: Exception) -> str:
         return "a field is missing or has the wrong type"
     words = " ".join((getattr(error, "strerror", None) or str(error)).split())
     return "".join(c for c in words if c.isprintable())[:200].rstrip(".")
-
-
-def _is_local(url: str) -> bool:
-    name = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"
