@@ -206,7 +206,7 @@ def test_the_launcher_for_windows_is_the_same_program() -> None:
 
 def test_the_lock_holds_every_dependency_with_hashes() -> None:
     pins = {pin.name: pin for pin in lock.read()}
-    wanted = {re.split("[<>=!~]", each)[0] for each in lock.wanted()}
+    wanted = {re.split(r"[\[<>=!~]", each)[0] for each in lock.wanted()}
     assert {"click", "kubernetes", "msgspec", "pyyaml"} <= wanted <= set(pins)
     assert {name for name, pin in pins.items() if not pin.pure} == {"markupsafe", "msgspec", "pydantic-core", "pyyaml"}
     # A wheel for each platform and Python.

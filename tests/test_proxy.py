@@ -1,12 +1,19 @@
 """Which proxy of the environment serves which server: the rules are those of Go's httpproxy."""
 
+import contextlib
+import socket
+import threading
+from urllib.parse import urlsplit
+
 import pytest
 
 from kubectl_cgaudit.collect.credentials import configure, in_cluster
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from kubectl_cgaudit.collect.proxy import of_environment
 from kubectl_cgaudit.collect.transport import Api
-from tests.vcr_support import kubeconfig
+from kubectl_cgaudit.errors import ClusterError
+from tests.live_support import read
+from tests.vcr_support import kubeconfig, serve
 
 HERE = "http://proxy:3128"
 
@@ -100,3 +107,85 @@ def test_every_way_to_a_server_goes_by_these_rules(tmp_path, monkeypatch):
     for name, expected in (("a.near.example", None), ("10.0.0.1", "http://lower:1")):
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", name)
         assert in_cluster().proxy == expected
+
+
+class SocksProxy:
+    """A SOCKS 5 proxy for one connection, which it leads to a server of the test whatever is asked for."""
+
+    def __init__(self, to: str, login: tuple[bytes, bytes] | None, answer: int = 0) -> None:
+        self._to, self._login, self._answer = urlsplit(to), login, answer
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.host = f"127.0.0.1:{self._listening.getsockname()[1]}"
+        self.asked: list[tuple[int, str, int]] = []
+        self.logins: list[tuple[bytes, bytes]] = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            client, _ = self._listening.accept()
+            threading.Thread(target=self._lead, args=(client,), daemon=True).start()
+
+    def _lead(self, client: socket.socket) -> None:
+        with client, client.makefile("rb") as said:
+            said.read(said.read(2)[1])
+            client.sendall(b"\x05\x02" if self._login else b"\x05\x00")
+            if self._login:
+                said.read(1)
+                self.logins.append((said.read(said.read(1)[0]), said.read(said.read(1)[0])))
+                client.sendall(b"\x01\x00")
+            kind = said.read(4)[3]
+            name = said.read(said.read(1)[0]) if kind == 3 else said.read(4)
+            self.asked.append((kind, name.decode(), int.from_bytes(said.read(2), "big")))
+            client.sendall(bytes((5, self._answer, 0, 1, 0, 0, 0, 0, 0, 0)))
+            if not self._answer:
+                with socket.create_connection((self._to.hostname or "", self._to.port or 0)) as server:
+                    back = threading.Thread(target=_copy, args=(server, client), daemon=True)
+                    back.start()
+                    _copy(client, server)
+                    back.join()
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
+def test_a_socks_proxy_resolves_the_servers_name(tls, tmp_path):
+    with serve(tls=tmp_path if tls else None) as server:
+        proxy = SocksProxy(server.url, (b"me", b"p@ss"))
+        cluster = {"proxy-url": f"socks5://me:p%40ss@{proxy.host}"}
+        if tls:
+            cluster |= {"certificate-authority": "ca.crt", "tls-server-name": "127.0.0.1"}
+        path = kubeconfig(tmp_path / "c", f"http{'s' if tls else ''}://far.invalid:8080", cluster)
+        found = read(Connection(kubeconfig=path))
+    assert [node.name for node in found.nodes] == ["node-1"]
+    assert {*proxy.asked} == {(3, "far.invalid", 8080)}
+    assert {*proxy.logins} == {(b"me", b"p@ss")}
+    assert "Proxy-Authorization" not in server.requests[0].headers
+
+
+@pytest.mark.usefixtures("home")
+def test_what_a_socks_proxy_refuses_is_said_of_it(tmp_path, monkeypatch):
+    with serve() as server:
+        proxy = SocksProxy(server.url, None, answer=4)
+        monkeypatch.setenv("http_proxy", f"socks5://{proxy.host}")
+        with pytest.raises(ClusterError) as caught:
+            read(Connection(kubeconfig=kubeconfig(tmp_path / "c", "http://far.invalid:8080")))
+    assert str(caught.value) == (
+        f"far.invalid:8080 through the proxy {proxy.host} cannot be asked: 0x04: Host unreachable; "
+        "check the server in the kubeconfig and the network (VPN, proxy, firewall)"
+    )
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        away = f"127.0.0.1:{unused.getsockname()[1]}"
+        path = kubeconfig(tmp_path / "c", "http://far.invalid:8080", {"proxy-url": f"socks5://{away}"})
+        with pytest.raises(ClusterError) as caught:
+            read(Connection(kubeconfig=path))
+    assert str(caught.value) == (
+        f"far.invalid:8080 through the proxy {away} cannot be asked: connection refused; "
+        "check that it runs and the port in the kubeconfig is right"
+    )

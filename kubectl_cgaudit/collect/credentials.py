@@ -64,7 +64,10 @@ def _set_proxy(configuration: Any, own: object) -> None:
         login, at, _ = urlsplit(configuration.proxy).netloc.rpartition("@")
     except ValueError as error:
         raise ClusterError(f"the proxy cannot be used: {_said(error)}; correct proxy-url or HTTPS_PROXY") from None
-    if at:
+    if urlsplit(configuration.proxy).scheme == "socks5":
+        # With a scheme of its own urllib3 leaves it to the proxy what a name means, as kubectl always does.
+        configuration.proxy = f"socks5h{configuration.proxy[len('socks5') :]}"
+    elif at:
         make_headers = importlib.import_module("urllib3").make_headers
         configuration.proxy_headers = make_headers(proxy_basic_auth=unquote(login))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
@@ -73,8 +73,7 @@ class Api:
         self._configuration = configuration
         self._headers = _impersonation(self._connection, choice.user if choice else {})
         self._pool = _pool(configuration)
-        # The pool knows best: NO_PROXY may have ruled the configured proxy out.
-        self._proxy = str(self._pool.proxy) if self._pool.proxy else None
+        self._proxy: str | None = configuration.proxy
 
     def __enter__(self) -> "Api":
         return self
@@ -267,12 +266,21 @@ def _pool(configuration: Any) -> Any:
         raise ClusterError(
             f"the proxy {_host(configuration.proxy or '')} cannot be used: {error}; correct proxy-url or HTTPS_PROXY"
         ) from None
+    _unquote_login(pool)
     if configuration.verify_ssl and configuration.ssl_ca_cert:
         # Python 3.13 refuses cluster CAs without key identifiers (EKS, old kubeadm), which kubectl accepts.
         context = urllib3.util.ssl_.create_urllib3_context()
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         pool.connection_pool_kw["ssl_context"] = context
     return pool
+
+
+def _unquote_login(pool: Any) -> None:
+    """Give a SOCKS proxy its login as it is meant: urllib3 takes it as it stands in the URL."""
+    options = pool.connection_pool_kw.get("_socks_options") or {}
+    for field in ("username", "password"):
+        if options.get(field):
+            options[field] = unquote(options[field])
 
 
 def _host(url: str) -> str:
