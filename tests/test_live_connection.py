@@ -251,7 +251,31 @@ def test_damaged_gzip(tmp_path):
     assert "object at 0x" not in str(caught.value)
 
 
-def test_redirect_is_not_followed(tmp_path):
-    with serve(only(nodes=(302, b"", {"Location": "/login"}))) as server, pytest.raises(ClusterError, match="302"):
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirect_is_not_followed_and_where_it_points_is_said(status, tmp_path):
+    answer = (status, b"<html>", {"Location": "https://new.example:6443/\x1b[31mlogin?" + "x" * 300})
+    with serve(only(nodes=answer)) as server, pytest.raises(ClusterError) as caught:
         read(local(tmp_path, server))
+    where = ("https://new.example:6443/?[31mlogin?" + "x" * 300)[:200]
+    assert str(caught.value) == (
+        f"{server.host} answered GET /api/v1/nodes with {status}: it points to {where}; correct server in the kubeconfig"
+    )
     assert len(server.requests) == 1
+
+
+def test_redirect_that_does_not_say_where(tmp_path):
+    with serve(only(nodes=(307, b"", {}))) as server, pytest.raises(ClusterError) as caught:
+        read(local(tmp_path, server))
+    assert str(caught.value) == (
+        f"{server.host} answered GET /api/v1/nodes with 307: ''; "
+        "try again, or see what kubectl get --raw /api/v1/nodes says"
+    )
+
+
+def test_a_packed_redirect_says_where_it_points_too(tmp_path):
+    answer = (302, gzip.compress(b"<html>"), {"Location": "/login", "Content-Encoding": "gzip"})
+    with (
+        serve(only(nodes=answer)) as server,
+        pytest.raises(ClusterError, match=r"with 302: it points to /login; correct"),
+    ):
+        read(local(tmp_path, server))

@@ -7,6 +7,7 @@ import zlib
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.failure import CHECK, RequestError, UnreachableError, no_answer, printable
 
@@ -28,6 +29,8 @@ class Answer(Struct, frozen=True):
     """The header of that name."""
     packed: bool = False
     """Whether the body is gzip still."""
+    location: str = ""
+    """The header of that name: where a redirect points."""
 
     def head(self, size: int) -> bytes:
         """The first bytes of the body, unpacked. Empty where it is damaged."""
@@ -81,7 +84,13 @@ class Door(Struct, frozen=True):
                 encoding = headers.get("Content-Encoding", "").strip().lower() if body else ""
                 if encoding not in (*_NOT_PACKED, *_GZIP_NAMES):
                     raise self._unusable(f"the answer is packed as {printable(encoding, 40)}, and gzip was asked for")
-                return Answer(response.status, body, headers.get("Retry-After", ""), encoding in _GZIP_NAMES)
+                return Answer(
+                    status=response.status,
+                    body=body,
+                    retry_after=headers.get("Retry-After", ""),
+                    packed=encoding in _GZIP_NAMES,
+                    location=headers.get("Location", ""),
+                )
             finally:
                 response.close()
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
@@ -119,7 +128,7 @@ class Door(Struct, frozen=True):
             raise self._unusable("the answer breaks off") from None
         except (gzip.BadGzipFile, zlib.error):
             raise self._unusable("the answer is damaged gzip") from None
-        return Answer(answer.status, body.getvalue(), answer.retry_after)
+        return replace(answer, body=body.getvalue(), packed=False)
 
     def _too_large(self) -> RequestError:
         why = f"larger than {self.limit >> 20} MiB"

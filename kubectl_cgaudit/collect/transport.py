@@ -174,6 +174,8 @@ class Api:
 
     def refusal(self, path: str, answer: Answer) -> RequestError:
         """The error for an answer with an HTTP status that is no success."""
+        if answer.location and 300 <= answer.status < 400:
+            return self._redirect(path, answer)
         try:
             message = msgspec.json.decode(answer.body, type=wire.Status).message
         except wire.UNDECODABLE:
@@ -185,6 +187,14 @@ class Api:
             f"{self.host} answered GET {shown} with {why}; try again, or see what kubectl get --raw {shown} says",
             why,
             answer.status,
+        )
+
+    def _redirect(self, path: str, answer: Answer) -> RequestError:
+        """The error for an answer that points elsewhere, where the credentials are not sent."""
+        why = f"{answer.status}: it points to {printable(answer.location, 200)}"
+        shown = path.partition("?")[0]
+        return RequestError(
+            f"{self.host} answered GET {shown} with {why}; correct server in the kubeconfig", why, answer.status
         )
 
     def garbage(self, path: str, answer: Answer, expected: str) -> RequestError:
