@@ -281,6 +281,21 @@ def test_nobody_is_impersonated_in_part(user: dict[str, Any], flags: dict[str, A
         impersonated(user, **flags)
 
 
+@pytest.mark.parametrize("character", ["\n", "\r", "\x00", "\x1b", "\x7f"])
+def test_nobody_has_a_control_character_in_a_name(character: str) -> None:
+    name = f"a{character}b"
+    what = f"{name!r} holds a control character, which no name has"
+    for flags in ({"as_user": name}, {"as_user": "a", "as_groups": ("g", name)}):
+        with pytest.raises(UsageError) as wrong:
+            impersonated({}, **flags)
+        assert str(wrong.value) == f"{what}; correct --as or --as-group"
+    for user in ({"as": name}, {"as": "a", "as-groups": [name]}, {"as": "a", "as-user-extra": {"k": [name]}}):
+        with pytest.raises(ClusterError) as caught:
+            impersonated(user)
+        assert str(caught.value) == f"{what}, and the kubeconfig impersonates it; correct its user entry"
+    assert impersonated({"as": "tab\there"}) == [("Impersonate-User", "tab\there")]
+
+
 @pytest.mark.parametrize(
     ("user", "field"),
     [

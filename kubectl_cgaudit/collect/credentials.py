@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from kubectl_cgaudit.collect import oidc, proxy
+from kubectl_cgaudit.collect import certificates, oidc, proxy
 from kubectl_cgaudit.collect.exec_plugin import ask
 from kubectl_cgaudit.collect.kubeconfig import LOG_IN, NEXT, Choice, Fields, not_found
 from kubectl_cgaudit.errors import ClusterError
@@ -21,6 +21,7 @@ def configure(choice: Choice) -> Any:
     """The client's Configuration for a choice. Runs the exec plugin, if the user has one."""
     _check_types(choice)
     user = _with_token(choice)
+    certificates.check(choice.cluster, user, choice.where)
     alone = {
         "current-context": "alone",
         "contexts": [{"name": "alone", "context": {"cluster": "alone", "user": "alone"}}],
@@ -32,6 +33,7 @@ def configure(choice: Choice) -> Any:
         _kubernetes("config.kube_config").KubeConfigLoader(alone).load_and_set(configuration)
     except _broken() as error:
         raise ClusterError(f"the credentials of {choice.where} cannot be used: {_said(error)}; {LOG_IN}") from None
+    certificates.check_key(configuration.key_file, choice.where)
     if "auth-provider" in user and not configuration.auth_settings():
         raise ClusterError(f"the auth-provider of {choice.where} gave no token; log in again, or use an exec plugin")
     _set_proxy(configuration, choice.cluster.get("proxy-url"))

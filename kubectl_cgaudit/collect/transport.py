@@ -1,5 +1,6 @@
 """Ask an API server: credentials and TLS by the kubernetes client, one GET at a time, again where that may help."""
 
+import re
 import socket
 import ssl
 import threading
@@ -36,6 +37,7 @@ _LARGEST = 1 << 30
 _AFTER_SILENCE = 2
 _IN_FLIGHT = 2
 _CORRECT = "correct its user entry"
+_CONTROL = re.compile("[\\x00-\\x08\\x0a-\\x1f\\x7f]")
 _LOG_IN = "log in again, or see what kubectl auth whoami says"
 
 
@@ -335,6 +337,15 @@ def _impersonation(connection: Connection, user: Fields) -> list[tuple[str, str]
     for key, values in extra.items():
         field = "Impersonate-Extra-" + quote(str(key), safe="!#$&'*+^`|")
         headers += [(field, value) for value in _texts("as-user-extra", values)]
+    flags = (connection.as_user, *connection.as_groups)
+    for _, value in headers:
+        if _CONTROL.search(value):
+            what = f"{value!r} holds a control character, which no name has"
+            raise (
+                UsageError(f"{what}; correct --as or --as-group")
+                if value in flags
+                else ClusterError(f"{what}, and the kubeconfig impersonates it; {_CORRECT}")
+            )
     return headers
 
 
