@@ -170,8 +170,13 @@ def test_namespace_and_selector_choose_what_is_reported_not_what_competes(
         (workload,) = chosen["workloads"]
         assert workload == next(each for each in everything["workloads"] if each["name"] == "p")
         assert chosen["coverage"]["filter"] != ""
-    assert run(["-f", str(small), "-n", "b", "-A", "-o", "json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["workloads"]) == 2
+    for flags, amount in (["-A"], 2), (["-A=true"], 2), (["--all-namespaces=false"], 1):
+        assert run(["-f", str(small), "-n", "b", *flags, "-o", "json"]) == 0
+        assert len(json.loads(capsys.readouterr().out)["workloads"]) == amount
+    assert run(["-f", str(small), "-A=maybe"]) == 2
+    assert capsys.readouterr().err == (
+        "error: Option '--all-namespaces' does not take a value; see kubectl cgaudit --help\n"
+    )
 
 
 def test_incomplete_exits_with_3_and_says_so_in_every_format(
@@ -242,6 +247,9 @@ def test_flags_before_a_command_and_behind_it_count_together(
         (["-n", "shop", "--output=csv", "-f", "-"], ["-n", "shop", "--output=csv", "-f", "-"]),
         (["-n="], ["-n="]),
         (["--", "-n=shop"], ["--", "-n=shop"]),
+        (["-A=true", "--all-namespaces=1"], ["--all-namespaces", "--all-namespaces"]),
+        (["-A=false", "-n=b", "--all-namespaces=F"], ["-nb"]),
+        (["-A=maybe", "--", "-A=true"], ["--all-namespaces=maybe", "--", "-A=true"]),
     ],
 )
 def test_short_flags_with_an_equals_sign_as_kubectl_has_them(given: list[str], taken: list[str]) -> None:

@@ -174,6 +174,16 @@ def test_directory_as_kubeconfig(tmp_path):
     )
 
 
+def test_a_kubeconfig_may_be_json_with_tabs(tmp_path):
+    plain = Path(kubeconfig(tmp_path / "c"))
+    plain.write_text("\n" + json.dumps(yaml.safe_load(plain.read_text()), indent="\t"))
+    choice = choose(Connection(kubeconfig=str(plain)))
+    assert choice is not None
+    assert (choice.where, choice.cluster["server"]) == ("context mixed", "https://mixed-cluster.example:6443")
+    plain.write_text("{current-context: mixed, contexts: [{name: mixed, context: {}}], clusters: []}")
+    assert refused(Connection(kubeconfig=str(plain))).startswith("there is no cluster '' in the kubeconfig")
+
+
 def test_fields_that_say_nothing_are_as_if_they_were_not_there(tmp_path):
     empty = {"tls-server-name": None, "insecure-skip-tls-verify": None, "certificate-authority": "", "proxy-url": ""}
     user = {"token": "t", "tokenFile": "", "exec": None, "client-certificate": None}

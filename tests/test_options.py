@@ -104,13 +104,27 @@ def test_how_kubelets_may_be_asked(kubelet: str, flags: dict[str, Any], refused:
         ("2m", 120.0),
         ("1h", 3600.0),
         ("1h2m3s", 3723.0),
+        ("3s1m", 63.0),
+        ("500ms", 0.5),
+        ("1500ms", 1.5),
+        (".5m", 30.0),
+        ("1.m", 60.0),
+        ("1.5h", 5400.0),
+        ("250000us", 0.25),
+        ("250000µs", 0.25),
+        ("250000μs", 0.25),
+        ("500000000ns", 0.5),
+        ("1m500ms", 60.5),
+        ("0.0ms", None),
     ],
 )
 def test_a_request_timeout_in_seconds(text: str, seconds: float | None) -> None:
     assert source(request_timeout=text).timeout_seconds == seconds
 
 
-@pytest.mark.parametrize("text", ["", "10000000", "٣", "1.5", "-1", "1d", "s", "3s1m"])
+@pytest.mark.parametrize(
+    "text", ["", "10000000", "٣", "1.5", "-1", "1d", "s", ".s", "-1s", "1 s", "1s2", "1M", "1000000000h"]
+)
 def test_a_request_timeout_that_is_none(text: str) -> None:
     with pytest.raises(UsageError, match=r"^--request-timeout: '.*' is not a time such as 30s or 1m$"):
         source(request_timeout=text)

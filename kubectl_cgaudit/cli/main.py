@@ -18,6 +18,9 @@ from kubectl_cgaudit.report.escape import visible
 _INTERRUPTED = 130
 _SIGNALLED = 128
 _SHORT = re.compile(r"^-([A-Za-z])=(?=.)")
+_ALL = re.compile(r"^(?:-A|--all-namespaces)=(.*)", re.DOTALL)
+# https://pkg.go.dev/strconv#ParseBool
+_TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
 _PIPE_CLOSED = 141
 # What Python makes of bytes that are no UTF-8: https://peps.python.org/pep-0383/
 _NO_TEXT = re.compile("[\ud800-\udfff]")
@@ -110,9 +113,22 @@ def _check_text(arguments: list[str]) -> None:
 
 
 def as_kubectl_takes_them(arguments: list[str]) -> list[str]:
-    """The arguments with `-n=shop` as `-nshop`: kubectl takes both, and click would look for the namespace `=shop`."""
+    """The arguments with `-n=shop` as `-nshop`: kubectl takes both, and click would look for the namespace `=shop`.
+
+    So too `-A=true` and `-A=false`, of which click knows `-A` and that it may be left out.
+    """
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    return [_SHORT.sub(r"-\1", each) for each in arguments[:end]] + arguments[end:]
+    taken = [each for argument in arguments[:end] for each in _all_namespaces(argument)]
+    return [_SHORT.sub(r"-\1", each) for each in taken] + arguments[end:]
+
+
+def _all_namespaces(argument: str) -> tuple[str, ...]:
+    found = _ALL.match(argument)
+    if not found:
+        return (argument,)
+    if found[1] in _FALSE:
+        return ()
+    return ("--all-namespaces",) if found[1] in _TRUE else (f"--all-namespaces={found[1]}",)
 
 
 def _fail(message: str, code: int) -> int:

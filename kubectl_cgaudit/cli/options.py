@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 DEFAULT_TO = "v2+runtime"
 F = TypeVar("F", bound=Callable[..., Any])
-_DURATION = re.compile(r"(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7}(?:\.\d+)?)s)?", re.ASCII)
+_PART = r"(\d+\.?\d*|\.\d+)(ns|[uµμ]s|ms|s|m|h)"
+"""Of what Go, and so kubectl, takes for a duration: https://pkg.go.dev/time#ParseDuration."""
+_DURATION = re.compile(f"(?:{_PART})+", re.ASCII)
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
+_LONGEST_SECONDS = 1e9
+"""More fits into no timeout of the system."""
 
 _INPUT = (
     click.option(
@@ -167,11 +172,11 @@ def _kubelet(arguments: dict[str, Any]) -> str | None:
 def _seconds(text: str) -> float | None:
     if text.isascii() and text.isdigit() and len(text) < 8:
         return float(text) or None
-    found = _DURATION.fullmatch(text)
-    if not found or not any(found.groups()):
+    parts = re.findall(_PART, text, re.ASCII) if _DURATION.fullmatch(text) else []
+    seconds = sum(float(amount) * _UNITS[unit] for amount, unit in parts)
+    if not parts or seconds > _LONGEST_SECONDS:
         raise UsageError(f"--request-timeout: {text!r} is not a time such as 30s or 1m")
-    hours, minutes, seconds = (float(part or 0) for part in found.groups())
-    return hours * 3600 + minutes * 60 + seconds or None
+    return seconds or None
 
 
 def rules(chosen: Source) -> tuple["Rule", ...]:

@@ -2,12 +2,14 @@
 
 import base64
 import binascii
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+import msgspec
 import yaml
 from msgspec import Struct
 
@@ -143,7 +145,7 @@ def _merge(paths: list[Path]) -> _Merged:
 
 def _load(path: Path) -> Fields:
     try:
-        config = yaml.safe_load(path.read_bytes())
+        config = _parsed(path.read_bytes())
     except OSError as error:
         raise ClusterError(f"the kubeconfig {path} cannot be read: {error.strerror or 'unreadable'}; {NEXT}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -153,6 +155,14 @@ def _load(path: Path) -> Fields:
     if config is not None and not isinstance(config, dict):
         raise ClusterError(f"{path} is not a kubeconfig; {NEXT}")
     return config or {}
+
+
+def _parsed(data: bytes) -> Any:
+    """What a file holds: JSON, which may have tabs that YAML has not, or YAML."""
+    if data.lstrip()[:1] == b"{":
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return msgspec.json.decode(data)
+    return yaml.safe_load(data)
 
 
 def _section(config: Fields, section: str, path: Path) -> list[Fields]:
