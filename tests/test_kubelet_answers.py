@@ -77,7 +77,7 @@ def only(endpoint: str, reply: Reply) -> Callable[[str], Reply]:
         ),
         (
             lambda endpoint: (302, b"", {"Location": "http://127.0.0.1:9/"}),
-            no_answers("n2", f"{ALL} could not be read (302: '')"),
+            no_answers("n2", f"{ALL} could not be read (302: it points to http://127.0.0.1:9/)"),
         ),
         (
             only("/configz", a_status(403, "no")),

@@ -11,7 +11,7 @@ from kubectl_cgaudit.cli.audit import group
 from kubectl_cgaudit.collect import live
 from kubectl_cgaudit.detect.runtime import FIRST_QUADRATIC
 from kubectl_cgaudit.errors import UsageError
-from tests.support import cluster, container, node, pod
+from tests.support import GOLDEN, cluster, container, node, pod
 
 NONE: dict[str, Any] = {
     "files": (),
@@ -134,7 +134,7 @@ def test_a_request_timeout_that_is_none(text: str) -> None:
     ("kubelet", "insecure", "asked"),
     [
         (None, False, None),
-        ("files:d", False, None),
+        (f"files:{GOLDEN}", False, None),
         ("proxy", False, live.Kubelets(direct=False, insecure=False, seconds=7.0)),
         ("direct", False, live.Kubelets(direct=True, insecure=False, seconds=7.0)),
         ("direct", True, live.Kubelets(direct=True, insecure=True, seconds=7.0)),
