@@ -146,7 +146,7 @@ def test_direct_refusals(tmp_path, code, problems):
 
 
 def test_direct_connection_failures(tmp_path, monkeypatch):
-    monkeypatch.setattr(door, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(door, "CONNECT_SECONDS", 1.0)
     with (
         socket.socket() as unused,
         socket.create_server(("127.0.0.1", 0)) as mute,

@@ -26,7 +26,7 @@ CLUSTER = Simulated(Size(12, 230), seed=3)
 PAGE_SIZES = {"Node": 5, "Pod": 46, "ReplicaSet": 12, "Job": 3, "Namespace": 3}
 PAGES = ("first", "middle", "last")
 LISTS = ("nodes", "pods", "replicasets", "jobs")
-SECONDS = 0.4
+SECONDS = 1.0
 SLOW = ("stall", "stall-body", "drip")
 TABLES = {
     "runtime_classes": "RuntimeClasses",
