@@ -322,3 +322,19 @@ def test_201_says_what_is_still_lost_with_the_ratio_of_now() -> None:
     assert finding.remedy.endswith(
         " Of its own it still loses 31% then, as its weight, or those of its siblings, are rounded: raise its CPU request too."
     )
+
+
+@pytest.mark.parametrize(
+    ("pods", "left"),
+    [
+        ([ONE], ""),
+        (
+            [pod("p", container("c", "50m")), pod("b", container("c"), qos="BestEffort")],
+            " Of its own it still loses 31% then, as its weight, or those of its siblings, are rounded: raise its CPU request "
+            "too.",
+        ),
+    ],
+)
+def test_201_on_a_node_to_be_watched_too(pods: list[dict[str, Any]], left: str) -> None:
+    finding = of_rule(audited(cluster(node(cpu="64"), *pods), V1, "v2"), "CGA201")["default/p"]
+    assert finding.remedy.endswith(f" Watch the workload after the move before changing anything.{left}")

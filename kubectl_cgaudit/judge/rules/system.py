@@ -75,7 +75,7 @@ def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: f
         return (
             f"Pods have {number(now)} times the weight of system.slice on {comparison.node.name} now, which is more than "
             f"system processes need to stay alive (CGA202, {number(context.thresholds.outweighed)} : 1): losing some of that "
-            "protects the node. Watch the workload after the move before changing anything.{own}"
+            f"protects the node. Watch the workload after the move before changing anything.{own}"
         )
     return _keep_ratio(context, comparison.node, case, now) + own
 
