@@ -16,6 +16,11 @@ def plural(word: str) -> str:
     return f"{word}es" if word.endswith("s") else f"{word}s"
 
 
+def capital(words: str) -> str:
+    """As a sentence begins."""
+    return f"{words[:1].upper()}{words[1:]}"
+
+
 def named(names: Iterable[str], most: int) -> str:
     """The first names, and how many more there are."""
     listed = list(names)

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from kubectl_cgaudit.collect.model import Cluster, NodeKind, Pod
 from kubectl_cgaudit.judge.audit import Coverage, GapRecord
-from kubectl_cgaudit.text import counted, named
+from kubectl_cgaudit.text import capital, counted, named
 
 _NAMED = 5
 _SPACES = 10
@@ -73,15 +73,13 @@ def _of_kind(cluster: Cluster, kind: NodeKind) -> tuple[str, ...]:
 
 def _not_staying(cluster: Cluster) -> Iterator[str]:
     """Nodes of which what is said may not hold for long, or no longer."""
-    for standing, but in (
-        ("not Ready", "what was read of {it}, and of {its} pods, is from before that"),
-        ("being deleted", "{its} pods will run elsewhere"),
-    ):
-        names = [node.name for node in cluster.nodes if node.kind == "linux" and node.standing == standing]
-        if names:
-            it, its, are = ("it", "its", "is") if len(names) == 1 else ("them", "their", "are")
-            these = _these("node", names)
-            yield f"{these[:1].upper()}{these[1:]} {are} {standing}: {but.format(it=it, its=its)}"
+    linux = [node for node in cluster.nodes if node.kind == "linux"]
+    if old := [node.name for node in linux if node.standing == "not Ready"]:
+        it, its, are = ("it", "its", "is") if len(old) == 1 else ("them", "their", "are")
+        yield f"{capital(_these('node', old))} {are} not Ready: what was read of {it}, and of {its} pods, is from before that"
+    if leaving := [node.name for node in linux if node.standing == "being deleted"]:
+        its, are = ("its", "is") if len(leaving) == 1 else ("their", "are")
+        yield f"{capital(_these('node', leaving))} {are} being deleted: {its} pods will run elsewhere"
 
 
 def _with_own_cpus(cluster: Cluster) -> Iterator[str]:

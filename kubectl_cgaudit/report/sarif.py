@@ -17,6 +17,7 @@ from kubectl_cgaudit.plain import indented
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.links import HOMEPAGE, finding_page
 from kubectl_cgaudit.report.pieces import Pieces, together, whole
+from kubectl_cgaudit.text import capital
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
@@ -96,7 +97,7 @@ def _rule(id_: str, titles: list[str], whys: list[str]) -> _Object:
     rule = {
         "id": id_,
         "name": "".join(word.capitalize() for word in re.findall("[A-Za-z0-9]+", title)) or "Unnamed",
-        "shortDescription": {"text": f"{title[:1].upper()}{title[1:]}."},
+        "shortDescription": {"text": f"{capital(title)}."},
         "fullDescription": {"text": why},
         "help": {"text": why, **({"markdown": why + more} if page else {})},
         "defaultConfiguration": {"level": _OF_RULES.get(id_, "error")},
@@ -217,7 +218,7 @@ def _suppression(justification: str) -> _Object:
 
 
 def _message(finding: Finding) -> str:
-    condition = f"{finding.when[:1].upper()}{finding.when[1:]}: " if finding.when else ""
+    condition = f"{capital(finding.when)}: " if finding.when else ""
     return _plain(f"{condition}{finding.seen} {finding.remedy}")
 
 

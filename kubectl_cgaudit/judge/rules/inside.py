@@ -1,75 +1,54 @@
 """CGA204: CPU that moves between the containers of one pod."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_cgaudit.cgroups.pods import container_limit, pod_request
-from kubectl_cgaudit.cgroups.weights import milli_to_shares
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
-from kubectl_cgaudit.detect.state import Setup, unit_of
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rounding import relative, rounded, shown
 from kubectl_cgaudit.judge.rules.catalogue import MOVES_INSIDE
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Pairs, PodRule, graded, pod_hits
-from kubectl_cgaudit.judge.rules.looks import Look, Words, capital
-from kubectl_cgaudit.judge.rules.rebalance import Balance, restored
-from kubectl_cgaudit.predict.shape import kubelet_value
-from kubectl_cgaudit.predict.tree import Cgroup
-from kubectl_cgaudit.text import percent
+from kubectl_cgaudit.judge.rules.inside_remedy import Part, advice
+from kubectl_cgaudit.judge.rules.looks import Look, Words
+from kubectl_cgaudit.text import capital, percent
 
 _GRADED = graded((0.3, "high"), (0.1, "medium"))
-
-
-class _Part(NamedTuple):
-    """A container before and after, with its fraction of its pod's CPU and the change of that."""
-
-    container: Container
-    before: Cgroup
-    after: Cgroup
-    was: float
-    will: float
-    change: float | None
 
 
 class _Move(NamedTuple):
     """The container that loses most in a case, and what to say of it."""
 
     loser: Container
-    badness: float
-    words: Words
+    look: Look
 
 
 def _moves(context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
     pod, _ = placed
     moves = [_move(context, comparison.node.name, placed, case) for case in cases]
-    looks = [Look(move.badness, move.words) if move else None for move in moves]
-    losers = _by_loser([(case.case.when, move) for case, move in zip(cases, moves, strict=True) if move])
+    looks = [move.look if move else None for move in moves]
+    every = [case.case.when for case in cases]
+    losing = [(when, move) for when, move in zip(every, moves, strict=True) if move]
     for hit in pod_hits(pod, None, zip(cases, looks, strict=True), _GRADED):
-        every = [case.case.when for case in cases]
-        yield replace(hit, words=partial(_of_each, hit.words, losers, every)) if len(losers) > 1 else hit
+        yield replace(hit, words=partial(_with_losers, hit.words, losing, every))
 
 
-def _by_loser(moves: Iterable[tuple[str, _Move]]) -> list[dict[str, _Move]]:
-    """The moves by who loses, by case: that of the worst case first."""
-    found: dict[str, dict[str, _Move]] = defaultdict(dict)
-    for when, move in sorted(moves, key=lambda each: (shown(each[1].badness), each[0]), reverse=True):
-        found[move.loser.name][when] = move
-    return list(found.values())
-
-
-def _of_each(words: Words, losers: Sequence[dict[str, _Move]], every: Sequence[str]) -> tuple[str, str]:
-    """Which container loses may depend on the case."""
+def _with_losers(words: Words, moves: Sequence[tuple[str, _Move]], every: Sequence[str]) -> tuple[str, str]:
+    """The words of the worst case, with who loses in the others, where that is another container."""
     seen, remedy = words()
-    for cases in losers[1:]:
-        move = next(iter(cases.values()))
-        worse = " at worst" if len({shown(each.badness) for each in cases.values()}) > 1 else ""
-        seen += f" {capital(condition(list(cases), every))} {move.loser.name} loses, {percent(-move.badness)}{worse}."
+    by_loser: dict[str, dict[str, float]] = defaultdict(dict)
+    for when, (loser, look) in sorted(moves, key=lambda each: (shown(each[1].look.badness), each[0]), reverse=True):
+        by_loser[loser.name][when] = shown(look.badness)
+    _, *others = by_loser.items()
+    for name, losses in others:
+        most = max(losses.values())
+        worse = " at worst" if most > min(losses.values()) else ""
+        seen += f" {capital(condition(list(losses), every))} {name} loses, {percent(-most)}{worse}."
     return seen, remedy
 
 
@@ -85,12 +64,12 @@ MOVES = PodRule(MOVES_INSIDE, _moves, _GRADED, _may_move)
 """CGA204."""
 
 
-def _parts(case: PodCase) -> Iterator[_Part]:
+def _parts(case: PodCase) -> Iterator[Part]:
     # Decided by the numbers that are shown: those behind them differ from node to node in their last digit.
     trees = zip(case.before.containers, case.after.containers, case.before.parts, case.after.parts, strict=True)
     for (container, before), (_, after), was, will in trees:
         now, then = rounded(was), rounded(will)
-        yield _Part(container, before, after, now or 0.0, then or 0.0, relative(now, then))
+        yield Part(container, before, after, now or 0.0, then or 0.0, relative(now, then))
 
 
 def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> _Move | None:
@@ -113,9 +92,9 @@ def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> _Mov
             f"and {percent(loser.will)} after ({percent(-badness)}); what it loses goes to {gains}. "
             f"Weights: {_weights(case)}."
         )
-        return seen, _remedy(case, placed, parts, loser, context.thresholds.pod_move)
+        return seen, advice(case, placed, parts, loser, context.thresholds.pod_move)
 
-    return _Move(loser.container, badness, words)
+    return _Move(loser.container, Look(badness, words))
 
 
 def _weights(case: PodCase) -> str:
@@ -123,154 +102,3 @@ def _weights(case: PodCase) -> str:
         f"{container.name} {before.value} -> {after.value}"
         for (container, before), (_, after) in zip(case.before.containers, case.after.containers, strict=True)
     )
-
-
-def _rest(parts: list[_Part], losing: _Part) -> tuple[int, float]:
-    """The weight after of the others that do not gain, and that of before over the loser's."""
-    others = [part for part in parts if part is not losing and part.change is not None and part.change <= 0]
-    before, after = (sum(getattr(part, when).value or 0 for part in others) for when in ("before", "after"))
-    return after, before / (losing.before.value or 1)
-
-
-def _remedy(case: PodCase, placed: PlacedPod, parts: list[_Part], losing: _Part, most_lost: float) -> str:
-    pod, used = placed
-    gainers = [part for part in parts if (part.change or 0.0) > 0]
-    now, then = case.case.now, case.case.then
-    formula = then.runtime(used).formula
-    # Who loses and gains competes, so each has a value and its runtime a formula.
-    balance = Balance(
-        loser=_asks(losing.container, pod, then),
-        gainers=tuple(_asks(part.container, pod, then) for part in gainers),
-        ratios=tuple((part.before.value or 0) / (losing.before.value or 1) for part in gainers),
-        formula="linear" if formula == "linear" else "quadratic",
-        most_lost=most_lost,
-        rest=_rest(parts, losing),
-    )
-    if any(_of_pods_limit(part.container, pod, then) for part in (losing, *gainers)):
-        return _lowered(case, placed, losing, gainers, balance)
-    shifted, raised = restored(balance)
-    loser, names = losing.container, [part.container.name for part in gainers]
-    order = " : ".join([loser.name, *names])
-    was = " : ".join(str(part.before.value) for part in (losing, *gainers))
-    pods = _PodRequest(pod, then)
-    shift_to = pods.after(dict(zip((loser.name, *names), (shifted[0], *shifted[1]), strict=True)))
-    raise_to = pods.after({loser.name: raised})
-    late = _late(now, then, used)
-    enough = balance.enough((raised, balance.gainers))
-    has = f"{loser.name} {balance.loser}m" if balance.loser else f"{loser.name} no request"
-    with_limits = _limits(pod, loser, raised, raise_to)
-    if enough and raised > balance.loser and raise_to == pods.now:
-        # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
-        return (
-            f"Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays "
-            f"{pods.now}m: {has} -> {raised}m; weights {order} = {_row(balance.weights((raised, balance.gainers)))}, "
-            f"against {was} now.{with_limits}{late}"
-        )
-    more = f"{raised}m, {raise_to - pods.now}m more a pod to schedule.{with_limits}{late}"
-    if shifted[0] <= balance.loser or not balance.enough(shifted):
-        none = "No shift of the request between them restores the old ratio."
-        return f"{none} Raising {loser.name} alone does: {more}" if enough else none
-    lowered = [
-        f"{name} {old}m -> {new}m"
-        for name, old, new in zip(names, balance.gainers, shifted[1], strict=True)
-        if old != new
-    ]
-    shift = f"{', '.join([f'{has} -> {shifted[0]}m', *lowered])}; weights {order} = {_row(balance.weights(shifted))}"
-    alone = f" Raising {loser.name} alone takes {more}" if enough else _limits(pod, loser, shifted[0], shift_to) + late
-    if shift_to == pods.now:
-        free = "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight"
-        return f"{free}: {shift}, as {was} now.{alone}"
-    return f"Shift the request inside the pod: {shift}, as {was} now. {pods.changes(shift_to)}{alone}"
-
-
-def _lowered(case: PodCase, placed: PlacedPod, losing: _Part, gainers: list[_Part], balance: Balance) -> str:
-    """Where a container has its weight from the limit of the pod: requests of the others that give it its part back."""
-    pod, used = placed
-    then = case.case.then
-    lowered = balance.lowered(balance.loser)
-    changed = [
-        f"{part.container.name} {old}m{' (the limit of the pod)' * _of_pods_limit(part.container, pod, then)} -> {new}m"
-        for part, old, new in zip(gainers, balance.gainers, lowered, strict=True)
-        if old != new
-    ]
-    if not changed or not balance.enough((balance.loser, lowered)):
-        return "No smaller request of those that gain restores the old ratio."
-    order = " : ".join(part.container.name for part in (losing, *gainers))
-    was = " : ".join(str(part.before.value) for part in (losing, *gainers))
-    weights = _row(balance.weights((balance.loser, lowered)))
-    pods = _PodRequest(pod, then)
-    names = [part.container.name for part in gainers]
-    after = pods.after(dict(zip(names, lowered, strict=True)))
-    other = "" if after == pods.now else f" {pods.changes(after)}"
-    return (
-        f"Give those that gain a smaller request, which costs nothing to schedule: {', '.join(changed)}; weights {order} = "
-        f"{weights}, against {was} now.{other}{_late(case.case.now, then, used)}"
-    )
-
-
-def _late(now: Setup, then: Setup, used: str) -> str:
-    """The runtime, or the kubelet, of now would split by the new requests in the old way."""
-    moved = now.cgroup != then.cgroup
-    where = f" on cgroup {then.cgroup}" if moved else ""
-    if moved or now.runtime(used).formula != then.runtime(used).formula:
-        return f" Not before the new runtime creates the containers{where}."
-    return ""
-
-
-def _of_pods_limit(container: Container, pod: Pod, setup: Setup) -> bool:
-    """Whether a container has its shares from the limit of its pod."""
-    own = container.request_milli is not None or container.limit_milli
-    return not own and container_limit(container, pod, setup.kubelet_version) is not None
-
-
-def _asks(container: Container, pod: Pod, setup: Setup) -> int:
-    """Its request, for which a limit alone stands, or that of its pod."""
-    if container.request_milli is not None:
-        return container.request_milli
-    return container_limit(container, pod, setup.kubelet_version) or 0
-
-
-def _limits(pod: Pod, loser: Container, milli: int, whole: int) -> str:
-    """What a request of the loser, and `whole` of its pod, take with them.
-
-    No API server takes a limit below its request, or a pod's own request below those of its containers together.
-    """
-    together = whole - pod.overhead_milli
-    own = ""
-    if pod.request_milli is not None and together > pod.request_milli:
-        own = f" The pod's own request of {pod.request_milli}m must go up to {together}m with it."
-    if pod.qos == "Guaranteed" and loser.limit_milli:
-        return f" Their limits go with them, as the pod is Guaranteed.{own}"
-    named = ((loser.name, loser.limit_milli, milli), ("the pod", pod.limit_milli, whole))
-    over = [f"{name} ({limit}m)" for name, limit, request in named if limit and request > limit]
-    return f"{own} The limit of {' and of '.join(over)} must go up with it." if over else own
-
-
-class _PodRequest:
-    """A pod's request (thousandths of a CPU) and its weight, now and with other requests of its containers."""
-
-    def __init__(self, pod: Pod, setup: Setup) -> None:
-        self.pod = pod
-        self.setup = setup
-        self.now = self.after({})
-
-    def after(self, requests: dict[str, int]) -> int:
-        """The pod's request with these requests of containers. One of the pod itself is never less than their sum."""
-        containers = tuple(
-            replace(each, request_milli=requests.get(each.name, each.request_milli)) for each in self.pod.containers
-        )
-        alike = replace(self.pod.alike, containers=containers)
-        pod, unsaid = (replace(self.pod, alike=each) for each in (alike, replace(alike, request_milli=None)))
-        version = self.setup.kubelet_version
-        return max(pod_request(pod, version), pod_request(unsaid, version))
-
-    def changes(self, milli: int) -> str:
-        """What another request means for the pod, in words."""
-        now, then = (kubelet_value(milli_to_shares(each), self.setup) for each in (self.now, milli))
-        unit = unit_of(self.setup.cgroup)
-        weight = f"its {unit} stays {now}" if now == then else f"its {unit} from {now} to {then}"
-        return f"The pod's request, of which init containers are a part, goes from {self.now}m to {milli}m, {weight}."
-
-
-def _row(weights: Sequence[int]) -> str:
-    return " : ".join(map(str, weights))

@@ -9,6 +9,7 @@ from msgspec import Struct
 from kubectl_cgaudit.judge.audit import Severity
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rounding import shown
+from kubectl_cgaudit.text import capital
 
 _SETTLE = "In the other cases it takes something else: settle first what is not known (CGA102)."
 
@@ -80,11 +81,6 @@ def by_case(texts: Sequence[tuple[str, str]], every: Sequence[str]) -> str:
         return texts[0][1]
     parts = [f"{capital(condition(whens, every))}: {text}" for text, whens in cases.items()]
     return " ".join(parts) if len(parts) == 2 else f"{parts[0]} {_SETTLE}"
-
-
-def capital(words: str) -> str:
-    """As a sentence begins."""
-    return f"{words[:1].upper()}{words[1:]}"
 
 
 def _now_too(found: Mapping[str, Look], every: Sequence[str]) -> str:

@@ -1,0 +1,179 @@
+"""What to do about CGA204: requests that give a container its part of its pod back, in words."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from kubectl_cgaudit.cgroups.pods import container_limit, pod_request
+from kubectl_cgaudit.cgroups.weights import milli_to_shares
+from kubectl_cgaudit.collect.model import Container, Pod
+from kubectl_cgaudit.detect.handlers import PlacedPod
+from kubectl_cgaudit.detect.state import Setup, unit_of
+from kubectl_cgaudit.judge.compare import PodCase
+from kubectl_cgaudit.judge.rules.rebalance import Balance, restored
+from kubectl_cgaudit.predict.shape import kubelet_value
+from kubectl_cgaudit.predict.tree import Cgroup
+
+
+class Part(NamedTuple):
+    """A container before and after, with its fraction of its pod's CPU and the change of that."""
+
+    container: Container
+    before: Cgroup
+    after: Cgroup
+    was: float
+    will: float
+    change: float | None
+
+
+def _rest(parts: Sequence[Part], losing: Part) -> tuple[int, float]:
+    """The weight after of the others that do not gain, and that of before over the loser's."""
+    others = [part for part in parts if part is not losing and part.change is not None and part.change <= 0]
+    before = sum(part.before.value or 0 for part in others)
+    return sum(part.after.value or 0 for part in others), before / (losing.before.value or 1)
+
+
+def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part, most_lost: float) -> str:
+    """What gives the loser of a pod in one case its part back. `most_lost` is the fraction (0..1) it may lack."""
+    pod, used = placed
+    gainers = [part for part in parts if (part.change or 0.0) > 0]
+    now, then = case.case.now, case.case.then
+    formula = then.runtime(used).formula
+    # Who loses and gains competes, so each has a value and its runtime a formula.
+    balance = Balance(
+        loser=_asks(losing.container, pod, then),
+        gainers=tuple(_asks(part.container, pod, then) for part in gainers),
+        ratios=tuple((part.before.value or 0) / (losing.before.value or 1) for part in gainers),
+        formula="linear" if formula == "linear" else "quadratic",
+        most_lost=most_lost,
+        rest=_rest(parts, losing),
+    )
+    if any(_of_pods_limit(part.container, pod, then) for part in (losing, *gainers)):
+        return _lowered(case, placed, losing, gainers, balance)
+    shifted, raised = restored(balance)
+    loser, names = losing.container, [part.container.name for part in gainers]
+    order = " : ".join([loser.name, *names])
+    was = " : ".join(str(part.before.value) for part in (losing, *gainers))
+    pods = _PodRequest(pod, then)
+    shift_to = pods.after(dict(zip((loser.name, *names), (shifted[0], *shifted[1]), strict=True)))
+    raise_to = pods.after({loser.name: raised})
+    late = _late(now, then, used)
+    enough = balance.enough((raised, balance.gainers))
+    has = f"{loser.name} {balance.loser}m" if balance.loser else f"{loser.name} no request"
+    with_limits = _limits(pod, loser, raised, raise_to)
+    if enough and raised > balance.loser and raise_to == pods.now:
+        # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
+        return (
+            f"Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays "
+            f"{pods.now}m: {has} -> {raised}m; weights {order} = {_row(balance.weights((raised, balance.gainers)))}, "
+            f"against {was} now.{with_limits}{late}"
+        )
+    more = f"{raised}m, {raise_to - pods.now}m more a pod to schedule.{with_limits}{late}"
+    if shifted[0] <= balance.loser or not balance.enough(shifted):
+        none = "No shift of the request between them restores the old ratio."
+        return f"{none} Raising {loser.name} alone does: {more}" if enough else none
+    lowered = [
+        f"{name} {old}m -> {new}m"
+        for name, old, new in zip(names, balance.gainers, shifted[1], strict=True)
+        if old != new
+    ]
+    shift = f"{', '.join([f'{has} -> {shifted[0]}m', *lowered])}; weights {order} = {_row(balance.weights(shifted))}"
+    alone = f" Raising {loser.name} alone takes {more}" if enough else _limits(pod, loser, shifted[0], shift_to) + late
+    if shift_to == pods.now:
+        free = "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight"
+        return f"{free}: {shift}, as {was} now.{alone}"
+    return f"Shift the request inside the pod: {shift}, as {was} now. {pods.changes(shift_to)}{alone}"
+
+
+def _lowered(case: PodCase, placed: PlacedPod, losing: Part, gainers: list[Part], balance: Balance) -> str:
+    """Where a container has its weight from the limit of the pod: requests of the others that give it its part back."""
+    pod, used = placed
+    then = case.case.then
+    lowered = balance.lowered(balance.loser)
+    changed = [
+        f"{part.container.name} {old}m{' (the limit of the pod)' * _of_pods_limit(part.container, pod, then)} -> {new}m"
+        for part, old, new in zip(gainers, balance.gainers, lowered, strict=True)
+        if old != new
+    ]
+    if not changed or not balance.enough((balance.loser, lowered)):
+        return "No smaller request of those that gain restores the old ratio."
+    order = " : ".join(part.container.name for part in (losing, *gainers))
+    was = " : ".join(str(part.before.value) for part in (losing, *gainers))
+    weights = _row(balance.weights((balance.loser, lowered)))
+    pods = _PodRequest(pod, then)
+    names = [part.container.name for part in gainers]
+    after = pods.after(dict(zip(names, lowered, strict=True)))
+    other = "" if after == pods.now else f" {pods.changes(after)}"
+    return (
+        f"Give those that gain a smaller request, which costs nothing to schedule: {', '.join(changed)}; weights {order} = "
+        f"{weights}, against {was} now.{other}{_late(case.case.now, then, used)}"
+    )
+
+
+def _late(now: Setup, then: Setup, used: str) -> str:
+    """The runtime, or the kubelet, of now would split by the new requests in the old way."""
+    moved = now.cgroup != then.cgroup
+    where = f" on cgroup {then.cgroup}" if moved else ""
+    if moved or now.runtime(used).formula != then.runtime(used).formula:
+        return f" Not before the new runtime creates the containers{where}."
+    return ""
+
+
+def _of_pods_limit(container: Container, pod: Pod, setup: Setup) -> bool:
+    """Whether a container has its shares from the limit of its pod."""
+    own = container.request_milli is not None or container.limit_milli
+    return not own and container_limit(container, pod, setup.kubelet_version) is not None
+
+
+def _asks(container: Container, pod: Pod, setup: Setup) -> int:
+    """Its request, for which a limit alone stands, or that of its pod."""
+    if container.request_milli is not None:
+        return container.request_milli
+    return container_limit(container, pod, setup.kubelet_version) or 0
+
+
+def _limits(pod: Pod, loser: Container, milli: int, whole: int) -> str:
+    """What a request of the loser, and `whole` of its pod, take with them.
+
+    No API server takes a limit below its request, or a pod's own request below those of its containers together.
+    """
+    together = whole - pod.overhead_milli
+    own = ""
+    if pod.request_milli is not None and together > pod.request_milli:
+        own = f" The pod's own request of {pod.request_milli}m must go up to {together}m with it."
+    if pod.qos == "Guaranteed" and loser.limit_milli:
+        return f" Their limits go with them, as the pod is Guaranteed.{own}"
+    named = ((loser.name, loser.limit_milli, milli), ("the pod", pod.limit_milli, whole))
+    over = [f"{name} ({limit}m)" for name, limit, request in named if limit and request > limit]
+    return f"{own} The limit of {' and of '.join(over)} must go up with it." if over else own
+
+
+class _PodRequest:
+    """A pod's request (thousandths of a CPU) and its weight, now and with other requests of its containers."""
+
+    def __init__(self, pod: Pod, setup: Setup) -> None:
+        self.pod = pod
+        self.setup = setup
+        self.now = self.after({})
+
+    def after(self, requests: dict[str, int]) -> int:
+        """The pod's request with these requests of containers. One of the pod itself is never less than their sum."""
+        containers = tuple(
+            replace(each, request_milli=requests.get(each.name, each.request_milli)) for each in self.pod.containers
+        )
+        alike = replace(self.pod.alike, containers=containers)
+        pod, unsaid = (replace(self.pod, alike=each) for each in (alike, replace(alike, request_milli=None)))
+        version = self.setup.kubelet_version
+        return max(pod_request(pod, version), pod_request(unsaid, version))
+
+    def changes(self, milli: int) -> str:
+        """What another request means for the pod, in words."""
+        now, then = (kubelet_value(milli_to_shares(each), self.setup) for each in (self.now, milli))
+        unit = unit_of(self.setup.cgroup)
+        weight = f"its {unit} stays {now}" if now == then else f"its {unit} from {now} to {then}"
+        return f"The pod's request, of which init containers are a part, goes from {self.now}m to {milli}m, {weight}."
+
+
+def _row(weights: Sequence[int]) -> str:
+    return " : ".join(map(str, weights))
