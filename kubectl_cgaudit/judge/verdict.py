@@ -132,18 +132,21 @@ def _open(
     parts = []
     if open_:
         only_who = titles[WHO_SET.title] and not titles[UNKNOWN_STATE.title]
-        their = "its" if len(open_) == 1 else "their"
-        what = f"who set values at the root of {their} nodes" if only_who else f"what {their} nodes run"
+        nodes = _their_nodes(open_)
+        what = f"who set values at the root of {nodes}" if only_who else f"what {nodes} run"
         parts.append(f"{_which(open_)}, because {what} is not known{_at_worst(open_, sure_losses)}.")
     if unread:
         partly = [workload for workload in unread if workload.pod_count]
-        its = "its" if len(unread) == 1 else "their"
-        why = f"because {'some of ' if partly else ''}{its} nodes were not read"
+        why = f"because {'some of ' if partly else ''}{_their_nodes(unread)} were not read"
         others = _at_worst(partly, sure_losses, "; of what was read at worst")
         parts.append(f"{_which(unread)}, {why}{others}.")
     if not coverage.complete and not workloads:
         parts.append(_nothing(coverage))
     return " ".join(parts)
+
+
+def _their_nodes(workloads: Sequence[WorkloadAudit]) -> str:
+    return f"{'its' if len(workloads) == 1 else 'their'} nodes"
 
 
 def _nothing(coverage: Coverage) -> str:

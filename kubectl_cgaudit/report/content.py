@@ -28,11 +28,11 @@ from kubectl_cgaudit.report.escape import shorten, visible
 from kubectl_cgaudit.report.words import (
     EFFECT_WORDS,
     arrow,
-    comes_to_nothing,
     counted,
     inside_pod,
     nominal,
     number,
+    only_stops,
     percent,
     ratio_to_system,
     signed,
@@ -271,9 +271,9 @@ def pods(workload: WorkloadAudit) -> str:
 def share(workload: WorkloadAudit) -> str:
     """The fraction of its node's CPU before and after, of the pod and case where it changes most."""
     if workload.share is None:
-        return "stops" if comes_to_nothing(workload) else "?"
+        return "stops" if only_stops(workload) else "?"
     before, after = percent(workload.share.before), percent(workload.share.after)
-    if comes_to_nothing(workload):
+    if only_stops(workload):
         return arrow(before, "stops")
     return arrow(before, after) + (" in the worst case" if is_open(workload) else "")
 

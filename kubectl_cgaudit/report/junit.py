@@ -67,6 +67,12 @@ class _Asked(Struct, frozen=True):
             said[about] = (*said.get(about, ()), words)
         return said
 
+    def about(self, rule: str) -> Mapping[Subject, _Case]:
+        """What a rule was asked about."""
+        if rule == catalogue.V1_NODE.id:
+            return self.versions
+        return self.nodes if rule in _ABOUT_NODES else self.workloads
+
     def case(self, about: Subject) -> _Case:
         """The case of something of which nothing is said."""
         return self.nodes.get(about) or self.workloads.get(about) or _silent(about, is_open=False)
@@ -111,9 +117,7 @@ def _suites(audit: Audit) -> Iterator[_Suite]:
             if audit.policy or places[rule]:
                 yield _Suite(rule, titles[rule], partial(_exceptions, asked))
         else:
-            every = asked.nodes if rule in _ABOUT_NODES else asked.workloads
-            every = asked.versions if rule == catalogue.V1_NODE.id else every
-            yield _Suite(rule, titles[rule], partial(_cases, rule, every, asked))
+            yield _Suite(rule, titles[rule], partial(_cases, rule, asked))
 
 
 def _asked(audit: Audit, places: Mapping[str, Sequence[int]]) -> _Asked:
@@ -134,9 +138,9 @@ def _asked(audit: Audit, places: Mapping[str, Sequence[int]]) -> _Asked:
     return _Asked(audit.findings, places, _set_apart(audit), of_nodes, of_versions, of_workloads)
 
 
-def _cases(rule: str, every: Mapping[Subject, _Case], asked: _Asked) -> Iterator[_Case]:
+def _cases(rule: str, asked: _Asked) -> Iterator[_Case]:
     """Of all that the rule was asked about, and of what else it speaks of."""
-    said = asked.said(rule)
+    said, every = asked.said(rule), asked.about(rule)
     more = {about: asked.case(about) for about in said if about not in every}
     listed = dict(sorted({**every, **more}.items(), key=lambda entry: _order(entry[0]))) if more else every
     for about, silent in listed.items():

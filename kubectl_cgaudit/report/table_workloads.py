@@ -10,9 +10,9 @@ from kubectl_cgaudit.report.screen import WIDEST, Column, Screen, columns, cut, 
 from kubectl_cgaudit.report.words import (
     against_system,
     arrow,
-    comes_to_nothing,
     counted,
     number,
+    only_stops,
     percent,
     span,
     with_kind,
@@ -53,8 +53,8 @@ def _effect(workload: WorkloadAudit) -> str:
 def _cpu_of_node(workload: WorkloadAudit) -> str:
     share = workload.share
     if not share:
-        return "stops" if comes_to_nothing(workload) else "?"
-    return arrow(percent(share.before), "stops" if comes_to_nothing(workload) else percent(share.after))
+        return "stops" if only_stops(workload) else "?"
+    return arrow(percent(share.before), "stops" if only_stops(workload) else percent(share.after))
 
 
 def _cpu_of_named(workload: WorkloadAudit) -> str:
@@ -67,8 +67,8 @@ def _cpu_of_named(workload: WorkloadAudit) -> str:
 def _worst_pod(workload: WorkloadAudit) -> str:
     change = workload.against_system
     if not change:
-        return "" if comes_to_nothing(workload) else "?"
-    after = "stops" if comes_to_nothing(workload) else number(change.after)
+        return "" if only_stops(workload) else "?"
+    after = "stops" if only_stops(workload) else number(change.after)
     return f"{number(change.before)} -> {after} ({change.pod} on {change.node})"
 
 

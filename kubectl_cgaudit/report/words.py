@@ -63,7 +63,7 @@ def arrow(before: str, after: str) -> str:
 def against_system(workload: WorkloadAudit) -> str:
     """The change against system.slice: of its worst pod, or the range over pods and cases."""
     worst, best = workload.against_system, workload.against_system_best
-    if comes_to_nothing(workload):
+    if only_stops(workload):
         return "stops"
     if worst is None or best is None:
         return "?"
@@ -71,7 +71,7 @@ def against_system(workload: WorkloadAudit) -> str:
     return low if low == high else f"{low}..{high}"
 
 
-def comes_to_nothing(workload: WorkloadAudit) -> bool:
+def only_stops(workload: WorkloadAudit) -> bool:
     """Whether nothing is to be said of it but that it stops: its numbers after the move are as they were."""
     ends = workload.against_system, workload.against_system_best
     return workload.effect == "stops" and all(each is None or signed(each.change) == "0%" for each in ends)

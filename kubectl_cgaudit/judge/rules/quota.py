@@ -66,7 +66,7 @@ def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase
         )
         return seen, remedy
 
-    return Look(float(not already), words, _SO_NOW * already)
+    return Look(float(not already), words, _SO_NOW if already else "")
 
 
 def _changed_limits(
@@ -88,6 +88,18 @@ def _in_force(pod: Pod, container: Container, setup: Setup, used: str) -> int | 
     raw = structs.replace(runtime, rounds_quota=runtime.rounds_quota and runtime.name != "crun")
     own, of_pod = container_quota(container, pod, setup, raw), pod_quota(pod, setup)
     return own if own is None or of_pod is None else min(own, of_pod)
+
+
+def _as_it_acts(pod: Pod, container: Container, acts: int) -> str:
+    """How to write a limit that acts as so many thousandths of a CPU."""
+    write = _step(acts)
+    value = (
+        f"as it acts, {acts}m, or as another multiple of 10m" if write == acts else f"as {write}m, a multiple of 10m"
+    )
+    if not container.limit_milli:
+        return f"Write the limit of the pod {value}."
+    over = pod.limit_milli and write > pod.limit_milli
+    return f"Write the limit {value}.{f' That of the pod, {pod.limit_milli}m, must go up with it.' if over else ''}"
 
 
 def _step(milli: int) -> int:
@@ -116,17 +128,6 @@ def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look |
         change = f"as it does now ({quota} us)" if already else f"({was} now, {quota} us after)"
         what = f"Container {container.name} of {pod.namespace}/{pod.name}"
         seen = f"{what}: a limit of {limit}m acts as {acts}m after the move {change}."
-        whose = "the limit" if container.limit_milli else "the limit of the pod"
-        write = _step(acts)
-        as_it_acts = (
-            f"as it acts, {acts}m, or as another multiple of 10m"
-            if write == acts
-            else f"as {write}m, a multiple of 10m"
-        )
-        over = container.limit_milli and pod.limit_milli and write > pod.limit_milli
-        return (
-            seen,
-            f"Write {whose} {as_it_acts}.{f' That of the pod, {pod.limit_milli}m, must go up with it.' if over else ''}",
-        )
+        return seen, _as_it_acts(pod, container, acts)
 
     return Look((0.0 if already else 1000.0) + size, words)

@@ -115,7 +115,7 @@ def _collision(_context: Context, subject: _Seen) -> Look | None:
         what = f"Container {container.name} of {whose}" if container else f"Pod {whose}"
         seen = (
             f"{what} asks for {milli}m ({shares} shares) and gets weight 1, the least there is: no more than a sibling "
-            f"that asks for 1m, or for nothing."
+            "that asks for 1m, or for nothing."
         )
         if milli_to_shares(milli) != shares:
             # Only of a pod as a whole the kubelet may not read what it asks for.
@@ -132,7 +132,7 @@ def _collision(_context: Context, subject: _Seen) -> Look | None:
                 remedy += " A runtime with the quadratic formula tells them apart inside the pod."
         return seen, remedy
 
-    return Look(badness, words, _SO_NOW * (before.weight == 1))
+    return Look(badness, words, _SO_NOW if before.weight == 1 else "")
 
 
 def _least_above_one(formula: Formula) -> int:
@@ -159,7 +159,7 @@ def _indivisible(context: Context, subject: _Seen) -> Look | None:
         )
         return seen, remedy
 
-    return Look(badness, words, _SO_NOW * (before.weight == weight))
+    return Look(badness, words, _SO_NOW if before.weight == weight else "")
 
 
 def _may_cross(_context: Context, before: Fixed, after: Fixed) -> bool:
