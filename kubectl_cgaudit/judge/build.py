@@ -14,7 +14,7 @@ from kubectl_cgaudit.judge.compare import Comparison, compare
 from kubectl_cgaudit.judge.coverage import cover
 from kubectl_cgaudit.judge.findings import Findings
 from kubectl_cgaudit.judge.rules import coverage as coverage_rule
-from kubectl_cgaudit.judge.rules import inside, quota, readers, system, weight
+from kubectl_cgaudit.judge.rules import inside, outweighed, quota, readers, system, weight
 from kubectl_cgaudit.judge.rules import nodes as node_rules
 from kubectl_cgaudit.judge.rules.context import Context
 from kubectl_cgaudit.judge.scenario import Scenario
@@ -27,7 +27,7 @@ _NODE_RULES = (
     node_rules.v1,
     node_rules.unknown,
     node_rules.both_formulas,
-    system.outweighed,
+    outweighed.outweighed,
     weight.besteffort,
 )
 POD_RULES = (

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from kubectl_cgaudit.cgroups.version import refuses_v1
 from kubectl_cgaudit.collect.model import Cluster, Node, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod, placed_pods
 from kubectl_cgaudit.detect.settle import settle
@@ -23,6 +24,8 @@ class Case(Struct, frozen=True):
     then: Setup
     before: NodeTree
     after: NodeTree
+    lost: bool
+    """The kubelet of after the move refuses to start, which that of now does not: `after` is never reached."""
 
 
 class Comparison(Struct, frozen=True):
@@ -72,6 +75,10 @@ class PodCase(Struct, frozen=True):
         return cgroup.share / system if cgroup.share is not None else None
 
 
+def _refuses(setup: Setup) -> bool:
+    return setup.cgroup == "v1" and refuses_v1(setup.kubelet_version)
+
+
 def compare(cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario) -> tuple[Comparison, ...]:
     """Compare every Linux node. Raises UsageError when a states or target file does not fit a node."""
     placed = placed_pods(cluster)
@@ -111,5 +118,6 @@ def _compare_node(
         now = same(found)
         for further, will in ways(scenario, node, now, handlers, version_known=state.cgroup is not None):
             then = same(will)
-            cases.append(Case(", ".join([when, *further] if when else further), now, then, tree(now), tree(then)))
+            words = ", ".join([when, *further] if when else further)
+            cases.append(Case(words, now, then, tree(now), tree(then), _refuses(then) and not _refuses(now)))
     return Comparison(node, state, tuple(handlers), tuple(cases))

@@ -13,7 +13,7 @@ from kubectl_cgaudit.judge.audit import Effect
 from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.confidence import taken_for_granted
 from kubectl_cgaudit.judge.figures import Fixed, fixed
-from kubectl_cgaudit.judge.pods import inside, is_lost, stops
+from kubectl_cgaudit.judge.pods import inside, stops
 from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.rules import readers
 from kubectl_cgaudit.judge.rules.context import Context, Pairs, PodRule
@@ -168,7 +168,8 @@ class Kinds:
             number=len(self.all),
             effects=self._same(
                 tuple(
-                    frozenset(inside(case, of_case, self._context.thresholds) | stops(pod, used, case, surely=surely))
+                    frozenset(stops(pod, used, case, surely=surely))
+                    | inside(() if case.lost else of_case, self._context.thresholds)
                     for case, of_case in zip(cases, changes, strict=True)
                 )
             ),
@@ -202,7 +203,7 @@ def _setting(comparison: Comparison, handler: str) -> object:
 
 def _circumstances(comparison: Comparison, handler: str) -> object:
     """What of that is not in the shapes of a pod that has no limit."""
-    cases = [(case.when, case.now.cgroup, case.then.cgroup, is_lost(case)) for case in comparison.cases]
+    cases = [(case.when, case.now.cgroup, case.then.cgroup, case.lost) for case in comparison.cases]
     return (*taken_for_granted(comparison.state, handler), *cases)
 
 
@@ -219,7 +220,7 @@ def _by_container(changes: _Changes) -> Iterator[tuple[int, int, Fixed, Fixed]]:
 
 def _moved(cases: Sequence[Case], changes: _Changes) -> Iterator[Moved]:
     for place, case, before, after in _by_container(changes):
-        change = None if is_lost(cases[case]) else relative(before.in_pod, after.in_pod)
+        change = None if cases[case].lost else relative(before.in_pod, after.in_pod)
         if change is not None and before.in_pod is not None and after.in_pod is not None:
             yield Moved(place, cases[case].when, before.in_pod, after.in_pod, change)
 

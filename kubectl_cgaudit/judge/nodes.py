@@ -10,7 +10,6 @@ from kubectl_cgaudit.detect.state import Setup, State, default_root_value, unit_
 from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit, NodeCase, NodeMoment, QosMoment
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
-from kubectl_cgaudit.judge.pods import is_lost
 from kubectl_cgaudit.judge.rounding import shown
 from kubectl_cgaudit.predict.shape import QOS_CLASSES
 from kubectl_cgaudit.predict.tree import NodeTree
@@ -52,7 +51,7 @@ def _judge(comparison: Comparison, cluster: Cluster, same: Same) -> NodeAudit:
                 case.when,
                 _moment(case.before, case.now, pods, same),
                 _moment(case.after, case.then, pods, same),
-                is_lost(case),
+                case.lost,
             )
             for case in comparison.cases
         ),

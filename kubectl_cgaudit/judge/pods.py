@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from kubectl_cgaudit.cgroups.version import refuses_v1
 from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.judge.audit import (
     EFFECTS,
@@ -38,12 +37,13 @@ def audited(comparison: Comparison, index: int, thresholds: Thresholds) -> PodAu
         for place in range(len(moments[0][0]))
     )
     surely = not taken_for_granted(comparison.state, used)
-    found = [
-        by_share(None if is_lost(case) else system_change(changes[place]), thresholds)
-        | inside(case, [(each[place].before, each[place].after) for each in of_containers], thresholds)
-        | stops(pod, used, case, surely=surely)
-        for place, case in enumerate(cases)
-    ]
+    found = []
+    for place, case in enumerate(cases):
+        here = frozenset(stops(pod, used, case, surely=surely))
+        if not case.lost:
+            pairs = [(each[place].before, each[place].after) for each in of_containers]
+            here |= by_share(system_change(changes[place]), thresholds) | inside(pairs, thresholds)
+        found.append(here)
     return PodAudit(
         pod.name,
         comparison.node.name,
@@ -87,13 +87,9 @@ def by_share(change: float | None, thresholds: Thresholds) -> frozenset[Effect]:
     return _GAINS if (change or 0.0) >= thresholds.system_gain else _NEITHER
 
 
-def inside(
-    case: Case, containers: Iterable[tuple[Fixed | Moment, Fixed | Moment]], thresholds: Thresholds
-) -> set[Effect]:
-    """What changes between the containers of a pod, and in their numbers; nothing where the node does not come back."""
+def inside(containers: Iterable[tuple[Fixed | Moment, Fixed | Moment]], thresholds: Thresholds) -> set[Effect]:
+    """What changes between the containers of a pod, and in their numbers, before and after."""
     found: set[Effect] = set()
-    if is_lost(case):
-        return found
     for before, after in containers:
         if (relative(before.in_pod, after.in_pod) or 0.0) <= -thresholds.pod_move:
             found.add("moves")
@@ -108,16 +104,9 @@ def stops(pod: Pod, used: str, case: Case, *, surely: bool) -> set[Effect]:
     What is taken for granted of the runtime makes the second unknown.
     """
     fails = any(cannot_start(pod, container, case.then, used) for container in pod.containers)
-    if is_lost(case) or (fails and surely):
+    if case.lost or (fails and surely):
         return {"stops"}
     return {"unknown"} if fails else set()
-
-
-def is_lost(case: Case) -> bool:
-    """Whether the kubelet of after the move refuses to start, which that of now does not."""
-    now, then = case.now, case.then
-    refuses_now = now.cgroup == "v1" and refuses_v1(now.kubelet_version)
-    return then.cgroup == "v1" and refuses_v1(then.kubelet_version) and not refuses_now
 
 
 def effects(cases: Sequence[frozenset[Effect]]) -> tuple[Effect, ...]:

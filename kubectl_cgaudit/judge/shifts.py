@@ -7,7 +7,7 @@ from msgspec import Struct
 from kubectl_cgaudit.judge.audit import Effect
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.kinds import PullChange
-from kubectl_cgaudit.judge.pods import by_share, is_lost
+from kubectl_cgaudit.judge.pods import by_share
 from kubectl_cgaudit.judge.rounding import as_said, relative, shown
 from kubectl_cgaudit.judge.thresholds import Thresholds
 
@@ -51,7 +51,7 @@ def shifts(
     system: list[Shift] = []
     shares: list[Shift] = []
     for place, (case, (qos, was, will, competes)) in enumerate(zip(comparison.cases, pulls, strict=True)):
-        if is_lost(case):
+        if case.lost:
             changes.append(None)
             effects.append(_NOTHING)
             moved.append(0.0)

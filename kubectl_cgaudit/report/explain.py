@@ -7,7 +7,7 @@ from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.confidence import taken_for_granted
-from kubectl_cgaudit.judge.pods import is_lost, stops
+from kubectl_cgaudit.judge.pods import stops
 from kubectl_cgaudit.report.beside import beside
 from kubectl_cgaudit.report.drawing import bar, below, branches
 from kubectl_cgaudit.report.explain_levels import Level, levels
@@ -48,7 +48,7 @@ def _stops(comparison: Comparison, case: Case, pod: Pod, handler: str) -> Iterat
     if not found:
         return
     does_not = "DOES NOT RUN" if "stops" in found else "MAY NOT RUN"
-    if is_lost(case):
+    if case.lost:
         why = f"kubelet {case.then.kubelet_version} does not start on cgroup v1 (CGA101)"
     else:
         why = "a container's limit is more than its pod's, and it does not start (CGA301)"

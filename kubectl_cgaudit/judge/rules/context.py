@@ -10,7 +10,6 @@ from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.judge.audit import SEVERITIES, Severity
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.figures import Fixed
-from kubectl_cgaudit.judge.pods import is_lost
 from kubectl_cgaudit.judge.rules.catalogue import Rule
 from kubectl_cgaudit.judge.rules.looks import Look, Words, worst
 from kubectl_cgaudit.judge.thresholds import Thresholds
@@ -46,7 +45,7 @@ def pod_hits(
 
     It holds for sure only where it is as severe in every case. Where the node does not come back nothing else is to be said.
     """
-    looked = [(case.case.when, None if is_lost(case.case) else look) for case, look in looks]
+    looked = [(case.case.when, None if case.case.lost else look) for case, look in looks]
     if found := worst(looked, severity):
         place = next((place for place, each in enumerate(pod.containers) if each is container), None)
         yield Hit(place, found.when, found.badness, found.words, found.holds)

@@ -1,6 +1,5 @@
-"""CGA201, CGA202: pods against system processes."""
+"""CGA201: workloads that lose priority against system processes."""
 
-import math
 from collections.abc import Iterator
 
 from kubectl_cgaudit.cgroups.pods import pod_level_resources
@@ -8,22 +7,19 @@ from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES
 from kubectl_cgaudit.collect.model import Node, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.reading import has_no_slice
-from kubectl_cgaudit.detect.state import SYSTEM_SLICE, default_root_value, unit_of
-from kubectl_cgaudit.judge.audit import Finding, Subject
+from kubectl_cgaudit.detect.state import default_root_value, unit_of
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
-from kubectl_cgaudit.judge.pods import is_lost
 from kubectl_cgaudit.judge.rounding import relative, rounded
-from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS, SYSTEM_OUTWEIGHED
+from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS
 from kubectl_cgaudit.judge.rules.context import Context, Hit, PodRule, graded, pod_hits
-from kubectl_cgaudit.judge.rules.looks import Look, worst
+from kubectl_cgaudit.judge.rules.looks import Look
 from kubectl_cgaudit.judge.rules.reserve import reserve_for
 from kubectl_cgaudit.text import number, percent
 
 _NEAR = 1.02
 _GRADED = graded((0.5, "high"), (0.2, "medium"))
-_EXCESS = graded((5.0, "high"), (2.0, "medium"))
-_NO_SLICE = (
+NO_SLICE = (
     "Talos has no system.slice and sets the weights beside kubepods itself: say them with --states (root: ...) before you "
     "believe this; there is nothing to set by hand."
 )
@@ -55,7 +51,7 @@ def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> 
 
 def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: float) -> str:
     if has_no_slice(comparison.node):
-        return _NO_SLICE
+        return NO_SLICE
     now, of_node = _ratio(case)
     left = (1 + change) / (1 + of_node) - 1
     own = (
@@ -141,64 +137,3 @@ LOSSES = PodRule(
     elsewhere=_node_remedy,
 )
 """CGA201."""
-
-
-def outweighed(context: Context, comparison: Comparison) -> Iterator[Finding]:
-    """CGA202, one finding a node."""
-    if found := worst([(case.when, _outweighed(context, comparison, case)) for case in comparison.cases], _EXCESS):
-        subject = Subject("node", comparison.node.name)
-        yield SYSTEM_OUTWEIGHED.finding(_EXCESS(found.badness), subject, found.when, *found.words())
-
-
-def _outweighed(context: Context, comparison: Comparison, case: Case) -> Look | None:
-    kubepods, system = case.after.kubepods.value or 0, case.after.system.value or 1
-    lowered = system < default_root_value(case.then.cgroup)
-    limit = context.thresholds.outweighed_reserve if lowered else context.thresholds.outweighed
-    now = (case.before.kubepods.value or 0) / (case.before.system.value or 1)
-    after = kubepods / system
-    if after < limit or is_lost(case):
-        return None
-    unit = unit_of(case.then.cgroup)
-    cause = f", below its default of {default_root_value(case.then.cgroup)}" if lowered else ""
-    seen = (
-        f"{comparison.node.name}: kubepods has {unit} {kubepods}, system.slice {system}{cause}: pods : system is "
-        f"{number(after)} : 1 after the move ({number(now)} : 1 now), so system processes keep "
-        f"{percent(case.after.system.share or 0)} of the node's CPU when everything wants it."
-    )
-    return Look(after / limit, lambda: (seen, _raise_system(context, comparison.node, case, limit)))
-
-
-def _raise_system(context: Context, node: Node, case: Case, limit: float) -> str:
-    if has_no_slice(node):
-        return _NO_SLICE
-    # The rule holds from the limit on, so the least value that is enough lies just beyond it.
-    wanted = math.floor((case.after.kubepods.value or 0) / limit) + 1
-    under = f"brings it under {number(limit)} : 1"
-    then = case.then
-    most = MAX_SHARES if then.cgroup == "v1" else MAX_WEIGHT
-    if wanted > most:
-        return (
-            f"No value of system.slice is enough: the greatest is {unit_of(then.cgroup)} {most}. Judge by another --threshold: "
-            "system processes need no ratio as small as this."
-        )
-    lowered = (case.after.system.value or 1) < default_root_value(then.cgroup)
-    enforced = SYSTEM_SLICE in then.enforced
-    open_ = lowered and not enforced and not then.reserves_known
-    if then.cgroup == "v1":
-        again = "; a kubelet that enforces a reserve there writes its own at every start: raise that reserve instead"
-        return f"`systemctl set-property system.slice CPUShares={wanted}` {under}{again if lowered else ''}."
-    # A reserve may itself take system.slice below its default, where less is too much.
-    limits = limit, min(limit, context.thresholds.outweighed_reserve)
-    reserve = reserve_for(context.cluster, node, case, limits)
-    direct = f"`systemctl set-property system.slice CPUWeight={wanted}` {under}"
-    if not lowered or not (enforced or open_):
-        return f"{direct}{f'; or {reserve}' if reserve else ''}."
-    if open_:
-        return f"{direct} if systemd set it; if a kubelet's reserve did, {reserve or 'take its enforcement off system.slice'}."
-    # A kubelet that enforces the reserve writes its weight again at every start.
-    if reserve:
-        return f"Raise the reserve: {reserve} {under}."
-    return (
-        "No reserve of a sensible size is enough. Take the enforcement off system.slice (its key out of "
-        "enforceNodeAllocatable): it then has the default weight of 100 again."
-    )
