@@ -11,7 +11,7 @@ from typing import Any
 import click
 import pytest
 
-from kubectl_cgaudit.cli import files, main, output
+from kubectl_cgaudit.cli import files, main, output, terminal
 from kubectl_cgaudit.cli.output import Output
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
 from kubectl_cgaudit.report.screen import NARROWEST, PLAIN, WIDEST
@@ -100,8 +100,8 @@ def test_a_folder_that_was_removed_is_not_standard_output(
 def test_the_width_of_the_screen(said: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((99, 9)))
     monkeypatch.setenv("COLUMNS", said)
-    assert output._width(terminal=True) == width
-    assert output._width(terminal=False) == (NARROWEST if width == 99 else width)
+    assert terminal.width(terminal=True) == width
+    assert terminal.width(terminal=False) == (NARROWEST if width == 99 else width)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_colour(
     monkeypatch.setenv("TERM", "xterm")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert (output._colour(terminal=True), output._colour(terminal=False)) == (on_a_terminal, in_a_pipe)
+    assert (terminal.colour(terminal=True), terminal.colour(terminal=False)) == (on_a_terminal, in_a_pipe)
 
 
 def test_files_are_plain_and_a_terminal_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +259,7 @@ def test_of_several_files_the_one_that_fails_is_named(
 def test_data_acts_on_no_terminal_and_is_left_alone_elsewhere(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    for terminal, written in ((True, b'{"a": "\\u009b2J"}'), (False, '{"a": "\x9b2J"}'.encode())):
-        monkeypatch.setattr(sys.stdout, "isatty", lambda terminal=terminal: terminal, raising=False)
+    for watched, written in ((True, b'{"a": "\\u009b2J"}'), (False, '{"a": "\x9b2J"}'.encode())):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda watched=watched: watched, raising=False)
         output.deliver([(output.Output("json", None), '{"a": "\x9b2J"}')])
         assert capsysbinary.readouterr().out == written

@@ -59,6 +59,7 @@ def test_help_imports_next_to_nothing() -> None:
                 "policy",
                 "repeatable",
                 "spared",
+                "terminal",
             )
         ),
         "kubectl_cgaudit.errors",

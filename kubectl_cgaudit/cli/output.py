@@ -1,7 +1,6 @@
 """`-o FORMAT` and `-o FORMAT=PATH`: where the reports go."""
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
@@ -13,6 +12,7 @@ from kubectl_cgaudit.cli.files import check, saving, unwritable
 from kubectl_cgaudit.cli.outlet import Outlet, raise_one
 from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.cli.spared import place, places, spare
+from kubectl_cgaudit.cli.terminal import colour, draws, encoding_of, width
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
 from kubectl_cgaudit.report.escape import inert, visible
 
@@ -177,7 +177,7 @@ def _shower(output: Output) -> Callable[[str], None]:
 
 def show(text: str) -> None:
     """Write to standard output what it can encode, the rest as escapes. Raises CgauditError when it is closed."""
-    encoding = _encoding()
+    encoding = encoding_of(sys.stdout)
     hand_over(text.encode(encoding, errors="backslashreplace").decode(encoding))
 
 
@@ -209,39 +209,4 @@ def screen(output: Output) -> "Screen":
     if output.path or sys.stdout is None:
         return PLAIN
     terminal = sys.stdout.isatty()
-    return Screen(_width(terminal=terminal), _colour(terminal=terminal), _drawing(), terminal)
-
-
-def _width(*, terminal: bool) -> int:
-    """COLUMNS if it is set, else the terminal's."""
-    import shutil
-
-    from kubectl_cgaudit.report.screen import NARROWEST, WIDEST
-
-    said = os.environ.get("COLUMNS", "")
-    if said.isascii() and said.isdigit() and int(said[:9]):
-        found = int(said[:9])
-    else:
-        found = shutil.get_terminal_size().columns if terminal else NARROWEST
-    return min(max(found, NARROWEST), WIDEST)
-
-
-def _colour(*, terminal: bool) -> bool:
-    """https://no-color.org wins over what forces colour, and that over what the terminal can do."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    if any(os.environ.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
-        return True
-    return terminal and os.environ.get("TERM") != "dumb"
-
-
-def _drawing() -> bool:
-    try:
-        "│├└─█░…".encode(_encoding())
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _encoding() -> str:
-    return getattr(sys.stdout, "encoding", None) or "utf-8"
+    return Screen(width(terminal=terminal), colour(terminal=terminal), draws(sys.stdout), terminal)

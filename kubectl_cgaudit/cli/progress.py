@@ -4,6 +4,7 @@ import os
 import sys
 import time
 
+from kubectl_cgaudit.cli.terminal import draws
 from kubectl_cgaudit.report.screen import NARROWEST, Screen, columns, cut
 
 _PATIENCE = 2.0
@@ -19,7 +20,7 @@ class Progress:
         self._watched = sys.stderr is not None and sys.stderr.isatty()
         self._began = time.monotonic()
         self._shown = 0.0
-        self._screen = Screen(drawing=_draws())
+        self._screen = Screen(drawing=draws(sys.stderr))
         self._clears = os.environ.get("TERM") != "dumb"
         self._taken = 0
         self._what = ""
@@ -74,12 +75,3 @@ def _width() -> int:
         return os.get_terminal_size(sys.stderr.fileno()).columns or NARROWEST
     except (OSError, ValueError, AttributeError):
         return NARROWEST
-
-
-def _draws() -> bool:
-    """Whether the mark of a cut line can be shown."""
-    try:
-        "…".encode(getattr(sys.stderr, "encoding", None) or "utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
