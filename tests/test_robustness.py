@@ -238,7 +238,7 @@ def test_a_report_does_not_take_the_place_of_what_it_is_made_of(
         (("nodes", "--kubeconfig", "k", "-o", "json=./key"), ""),
         (("tree", "--kubeconfig", "link", "-o", "json=token"), ""),
         (("-o", "html=home/.kube/config"), ""),
-        (("-f", "c.json", "-o", "html=./home/.kube/config"), "k"),
+        (("-f", "c.json", "-o", "html=home/./.kube/config"), "k"),
         (("snapshot", "-f", "c.json", "-o", "home/.kube/config"), ""),
         (("diff", "c.json", "c.json", "-o", "html=k"), "k"),
         (("report", "c.json", "-o", "html=k"), "k"),

@@ -10,14 +10,11 @@ from kubectl_cgaudit.judge.rules.context import graded, pod_hits
 from kubectl_cgaudit.judge.rules.looks import Look, by_case, worst
 from tests.support import (
     ONE,
-    V1,
     V2_LINEAR,
     audited,
     cluster,
     compared,
-    container,
     node,
-    pod,
     recorded_audit,
     recorded_blind,
 )
@@ -58,12 +55,6 @@ def test_a_hit_names_the_container_by_its_place() -> None:
         (hit,) = pod_hits(placed, of_it, [(case, look)], graded())
         assert (hit.place, hit.when, hit.words()) == (place, "", ("seen a", "do a"))
     assert list(pod_hits(placed, None, [(case, None)], graded())) == []
-
-
-def test_of_a_node_that_does_not_come_back_only_that_is_said() -> None:
-    pods = [pod("p", container("a", "200m"), container("b", "20m"), resources={"requests": {"cpu": "2"}})]
-    found = audited(cluster(node(kubelet="v1.30.1"), *pods), V1, "kubelet=1.35")
-    assert [each.rule for each in found.findings] == ["CGA101"]
 
 
 EVERY = "is found in every other case too, with other numbers."

@@ -1,27 +1,15 @@
-"""CGA204: when it fires, when it does not, and that its remedy does what it says."""
+"""CGA204: when it fires, when it does not, and what it says."""
 
-import re
-from collections.abc import Mapping
-from random import Random
-from typing import Any
-
-import pytest
-
-from kubectl_cgaudit.cgroups.weights import Formula, linear, milli_to_shares, quadratic, weight_of
-from kubectl_cgaudit.collect.model import Cluster
-from kubectl_cgaudit.judge.rules.rebalance import Balance, request_for
-from kubectl_cgaudit.text import percent
+from kubectl_cgaudit.cgroups.weights import milli_to_shares, quadratic
 from tests.support import (
     V1,
     V2_LINEAR,
-    V2_QUADRATIC,
     audited,
     cluster,
     container,
     node,
     of_rule,
     pod,
-    recorded_audit,
     the_finding,
 )
 
@@ -42,212 +30,12 @@ def test_204_numbers_of_the_measured_example() -> None:
     assert quadratic(milli_to_shares(10)) == 4
 
 
-def test_204_raising_is_free_where_an_init_container_decides_the_pods_request() -> None:
-    """shop/payments asks for 650m: its init container's 600m and the 50m of the sidecar before it, not 270m.
-
-    Both gainers count: beside 11 + 6 it takes weight 49 to have 204 / 275 = 74% of the pod again.
-    """
-    finding = of_rule(recorded_audit(), "CGA204")["shop/payments"]
-    assert finding.severity == "medium"
-    assert finding.remedy == (
-        "Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays 650m: "
-        "payments 200m -> 391m; weights payments : vault-agent : metrics = 49 : 11 : 6, against 204 : 51 : 20 now. "
-        "Not before the new runtime creates the containers on cgroup v2."
-    )
-    assert [quadratic(milli_to_shares(milli)) for milli in (391, 50, 20)] == [49, 11, 6]
-    assert (percent(49 / (49 + 11 + 6)), percent(204 / (204 + 51 + 20))) == ("74%", "74%")
-
-
-@pytest.mark.parametrize(
-    ("app", "side", "weights", "remedy"),
-    [
-        # 102 : 5 is 95%; a weight of 1 is the least, so the app needs 20 beside it.
-        ("100m", "5m", (20, 1), "Raising app alone does: 490m, 390m more a pod to schedule."),
-        ("33m", "10m", (3, 1), "Raising app alone does: 54m, 21m more a pod to schedule."),
-    ],
-)
-def test_204_claims_no_ratio_that_whole_weights_do_not_reach(
-    app: str, side: str, weights: tuple[int, int], remedy: str
-) -> None:
-    objects = cluster(node(), pod("p", container("app", app), container("side", side)))
-    (finding,) = of_rule(audited(objects, V1, "v2"), "CGA204").values()
-    assert finding.remedy == (
-        f"No shift of the request between them restores the old ratio. {remedy} Not before the new runtime creates the "
-        "containers on cgroup v2."
-    )
-    raised = int(remedy.split(": ")[1].split("m")[0])
-    assert (linear(milli_to_shares(raised)), linear(milli_to_shares(int(side[:-1])))) == weights
-
-
-def part(mine: int, theirs: int, formula: Formula) -> float:
-    own, other_ = (weight_of(milli_to_shares(milli), formula) for milli in (mine, theirs))
-    return own / (own + other_)
-
-
-@pytest.mark.parametrize(
-    ("mine", "theirs", "formula", "found"),
-    [
-        # Weighing the two against each other in turn, these went back and forth between no shift and one far too large.
-        (50, 2000, "linear", (105, 1945)),
-        (20, 2000, "linear", (54, 1966)),
-        (1000, 100, "quadratic", (1050, 50)),
-    ],
-)
-def test_204_finds_the_shift_that_comes_nearest(
-    mine: int, theirs: int, formula: Formula, found: tuple[int, int]
-) -> None:
-    old: Formula = "quadratic" if formula == "linear" else "linear"
-    wanted = part(mine, theirs, old)
-    ratio = 1 / wanted - 1
-    assert Balance(mine, (theirs,), (ratio,), formula, 0.05).shifted() == (found[0], (found[1],))
-    whole = mine + theirs
-    missed = [abs(part(each, whole - each, formula) / wanted - 1) for each in range(mine, whole)]
-    assert abs(part(*found, formula) / wanted - 1) == pytest.approx(min(missed))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_204_what_the_remedy_advises_gives_the_loser_its_part_back(seed: int) -> None:
-    """Each remedy is applied, and audited again: the loser lacks less of its part of now than the threshold."""
-    random = Random(seed)
-    kept = 0
-    for rules, to in ((V2_LINEAR, "runtime"), (V1, "v2"), (V1, "v2+runtime"), (V2_QUADRATIC, "runc=1.1.5")):
-        for _ in range(30):
-            requests = {
-                f"c{n}": random.choice((10, 20, 50, 100, 200, 500, 1000, 2000)) for n in range(random.choice((2, 3)))
-            }
-            found = advised(requests, rules, to)
-            if found is None:
-                continue
-            loser, now, ways = found
-            for way in ways:
-                again = audited(requesting(way), rules, to).workloads[0].pods[0]
-                (after,) = [each.cases[0].after.in_pod for each in again.containers if each.name == loser]
-                assert after is not None
-                assert after / now - 1 > -0.05, (requests, way)
-                kept += 1
-    assert kept > 20
-
-
-def requesting(requests: Mapping[str, int]) -> Cluster:
-    return cluster(node(cpu="32"), pod("p", *(container(name, f"{milli}m") for name, milli in requests.items())))
-
-
-def advised(requests: dict[str, int], rules: str, to: str) -> tuple[str, float, list[dict[str, int]]] | None:
-    """The container that loses, its part of now, and the requests that the remedy advises; None where nothing is found."""
-    audit = audited(requesting(requests), rules, to)
-    finding = of_rule(audit, "CGA204").get("default/p")
-    if finding is None:
-        return None
-    loser = re.findall(r": (c\d) has", finding.seen)[0]
-    (now,) = [each.cases[0].before.in_pod for each in audit.workloads[0].pods[0].containers if each.name == loser]
-    shift, _, _ = finding.remedy.partition("; weights ")
-    moved = {name: int(milli) for name, milli in re.findall(r"(c\d) \d+m -> (\d+)m", shift)}
-    raised = re.findall(rf"Raising {loser} alone \w+:? (\d+)m", finding.remedy)
-    assert moved or raised, finding.remedy
-    return loser, now or 0.0, [requests | each for each in (moved, *({loser: int(milli)} for milli in raised)) if each]
-
-
-@pytest.mark.parametrize(
-    ("placed", "said"),
-    [
-        (
-            pod("p", container("app", "1", "1"), container("side", "100m")),
-            "The limit of app (1000m) must go up with it.",
-        ),
-        (pod("p", container("app", "1", "4"), container("side", "100m")), ""),
-        (
-            pod(
-                "p",
-                container("app", "1"),
-                container("side", "100m"),
-                resources={"requests": {"cpu": "1100m"}, "limits": {"cpu": "1500m"}},
-            ),
-            "The limit of the pod (1500m) must go up with it.",
-        ),
-        (
-            pod("p", container("app", "1", "1"), container("side", "100m", "100m"), qos="Guaranteed"),
-            "Their limits go with them, as the pod is Guaranteed.",
-        ),
-    ],
-)
-def test_204_names_the_limits_that_a_request_would_exceed(placed: Any, said: str) -> None:
-    found = of_rule(audited(cluster(node(cpu="8", kubelet="v1.34.1"), placed), V2_LINEAR, "runtime"), "CGA204")
-    remedy = found["default/p"].remedy
-    assert "Raising app alone takes 1883m" in remedy
-    assert re.findall(r"The limit of .*? with it\.|Their limits .*?\.", remedy) == ([said] if said else [])
-
-
-def with_init(migrate: str) -> Any:
-    """As shop/payments: app=200m + metrics=20m, the sidecar vault=50m, then an init container."""
-    vault = container("vault", "50m", restartPolicy="Always")
-    inits = [vault, container("migrate", migrate)]
-    return pod("p", container("app", "200m"), container("metrics", "20m"), initContainers=inits)
-
-
-@pytest.mark.parametrize(
-    ("migrate", "remedy"),
-    [
-        # The containers together decide: 270m.
-        (
-            "100m",
-            "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: app 200m -> 227m, "
-            "vault 50m -> 37m, metrics 20m -> 6m; weights app : vault : metrics = 32 : 8 : 3, as 204 : 51 : 20 now. "
-            "Raising app alone takes 391m, 191m more a pod to schedule. "
-            "Not before the new runtime creates the containers on cgroup v2.",
-        ),
-        # The init container decides, and lowering vault lowers what it needs with it.
-        (
-            "400m",
-            "Shift the request inside the pod: app 200m -> 227m, vault 50m -> 37m, metrics 20m -> 6m; weights "
-            "app : vault : metrics = 32 : 8 : 3, as 204 : 51 : 20 now. The pod's request, of which init containers are a "
-            "part, goes from 450m to 437m, its weight from 18 to 17. Raising app alone takes 391m, 11m more a pod to "
-            "schedule. Not before the new runtime creates the containers on cgroup v2.",
-        ),
-    ],
-)
-def test_204_says_what_a_shift_does_to_the_pods_own_request(migrate: str, remedy: str) -> None:
-    (finding,) = of_rule(audited(cluster(node(), with_init(migrate)), V1, "v2+runtime"), "CGA204").values()
-    assert finding.remedy == remedy
-
-
-def test_204_a_request_of_the_pod_itself_pays_for_the_containers() -> None:
-    raw = pod("p", container("app", "200m"), container("sidecar", "20m"), resources={"requests": {"cpu": "500m"}})
-    (finding,) = of_rule(audited(cluster(node(kubelet="v1.34.2"), raw), V2_LINEAR, "runtime"), "CGA204").values()
-    assert finding.remedy == (
-        "Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays 500m: "
-        "app 200m -> 380m; weights app : sidecar = 48 : 6, against 8 : 1 now. "
-        "Not before the new runtime creates the containers."
-    )
-    small = pod("p", container("app", "200m"), container("sidecar", "20m"), resources={"requests": {"cpu": "300m"}})
-    (finding,) = of_rule(audited(cluster(node(kubelet="v1.34.2"), small), V2_LINEAR, "runtime"), "CGA204").values()
-    assert finding.remedy.endswith(
-        "Raising app alone takes 380m, 100m more a pod to schedule. The pod's own request of 300m must go up to 400m with it. "
-        "Not before the new runtime creates the containers."
-    )
-
-
-@pytest.mark.parametrize(("wanted", "weight"), [(1, 1), (10.26, 10), (35, 35), (99.6, 100), (10000, 10000)])
-def test_the_least_request_nearest_to_a_weight(wanted: float, weight: int) -> None:
-    milli = request_for(wanted, "quadratic")
-    assert quadratic(milli_to_shares(milli)) == weight
-    assert weight == 1 or quadratic(milli_to_shares(milli - 1)) == weight - 1
-
-
 def test_204_a_debug_container_takes_nothing() -> None:
     raw = pod("p", container("app", "50m"), ephemeralContainers=[{"name": "debug"}])
     raw["status"]["ephemeralContainerStatuses"] = [{"name": "debug", "state": {"running": {}}}]
     audit = audited(cluster(node(cpu="8"), raw), V1, "v2")
     assert of_rule(audit, "CGA204") == {}
     assert "moves" not in audit.workloads[0].effects
-
-
-def test_204_what_asks_for_nothing_gives_nothing_away() -> None:
-    """v1 gives 20 : 2, v2 1 : 1; the sidecar has no request that could be shifted."""
-    audit = audited(cluster(node(cpu="8"), pod("p", container("app", "20m"), container("side"))), V1, "v2")
-    assert of_rule(audit, "CGA204")["default/p"].remedy == (
-        "No shift of the request between them restores the old ratio. Raising app alone does: 233m, 213m more a pod to schedule. "
-        "Not before the new runtime creates the containers on cgroup v2."
-    )
 
 
 def test_204_with_several_losers_the_largest_is_the_app() -> None:
@@ -260,41 +48,6 @@ def test_204_with_several_losers_the_largest_is_the_app() -> None:
     assert "weights b : a : z = 31 : 23 : 4, as 8 : 6 : 1 now" in finding.remedy
 
 
-@pytest.mark.parametrize(
-    ("containers", "said"),
-    [
-        (
-            (container("a", "200m"), container("z")),
-            "z no request -> 10m, a 200m -> 190m; weights z : a = 4 : 28, as 1 : 8 now.",
-        ),
-        (
-            (container("a", "200m"), container("y", "20m"), container("z")),
-            "z no request -> 10m, y 20m -> 10m; weights z : a : y = 4 : 29 : 4, as 1 : 8 : 1 now.",
-        ),
-        (
-            (container("a", None, "200m"), container("z", "20m")),
-            "a 200m -> 210m, z 20m -> 10m; weights a : z = 30 : 4, as 8 : 1 now.",
-        ),
-        (
-            (container("a", "200m"), container("z", None, "20m")),
-            "a 200m -> 210m, z 20m -> 10m; weights a : z = 30 : 4, as 8 : 1 now.",
-        ),
-    ],
-)
-def test_204_what_has_no_request_gets_one_and_a_limit_stands_for_one(
-    containers: tuple[dict[str, Any], ...], said: str
-) -> None:
-    assert said in the_finding("CGA204", V2_LINEAR, "runtime", node(), pod("p", *containers)).remedy
-
-
-def test_204_the_limits_of_a_guaranteed_pod_go_with_the_requests() -> None:
-    same = pod("p", container("a", "200m", "200m"), container("z", "20m", "20m"), qos="Guaranteed")
-    limits = " Their limits go with them, as the pod is Guaranteed."
-    assert limits in the_finding("CGA204", V2_LINEAR, "runtime", node(), same).remedy
-    less = pod("p", container("a", "200m"), container("z", "20m"))
-    assert limits not in the_finding("CGA204", V2_LINEAR, "runtime", node(), less).remedy
-
-
 def test_204_holds_from_its_threshold_on() -> None:
     """8 / 9 to 29 / 35 is -6.786%."""
     objects = cluster(node(), pod("p", container("app", "200m"), container("sidecar", "20m")))
@@ -302,27 +55,6 @@ def test_204_holds_from_its_threshold_on() -> None:
     assert change is not None
     assert list(of_rule(audited(objects, V2_LINEAR, "runtime", f"pod-move={-change.change}"), "CGA204"))
     assert of_rule(audited(objects, V2_LINEAR, "runtime", "pod-move=0.068"), "CGA204") == {}
-
-
-@pytest.mark.parametrize(
-    ("wanted", "formula", "milli"),
-    [
-        (0.3, "linear", 2),
-        (1, "linear", 2),
-        (2, "linear", 29),
-        (10000, "linear", 256000),
-        (20000, "linear", 256000),
-        (0.3, "quadratic", 2),
-        (2, "quadratic", 3),
-        (10000, "quadratic", 255972),
-    ],
-)
-def test_the_request_for_a_weight_at_the_ends(wanted: float, formula: Any, milli: int) -> None:
-    assert request_for(wanted, formula) == milli
-
-
-def test_204_no_request_has_more_than_the_greatest_weight() -> None:
-    assert Balance(4000, (256000,), (0.5,), "linear", 0.05).raised() == 256000
 
 
 def test_204_of_two_losers_the_one_with_the_larger_part_is_told() -> None:
@@ -346,52 +78,6 @@ def test_the_worst_container_of_a_workload_is_told_whatever_its_place() -> None:
         "Container b of default/w-0: cpu.shares 2048 now, cpu.weight 79 after: 2.00 -> 0.79 times"
     )
     assert finding.seen.endswith(" 3 more of this workload are found by this rule.")
-
-
-def of_the_pod(raw: dict[str, Any], request: str, limit: str) -> dict[str, Any]:
-    raw["spec"]["resources"] = {"requests": {"cpu": request}, "limits": {"cpu": limit}}
-    return raw
-
-
-@pytest.mark.parametrize(
-    ("kubelet", "others", "amounts", "rules", "to", "remedy"),
-    [
-        (
-            "v1.34.0",
-            "20m",
-            ("400m", "400m"),
-            "runc 1.2.5",
-            "runtime",
-            "Give those that gain a smaller request, which costs nothing to schedule: b 20m -> 6m; weights a : b = 49 : 3, "
-            "against 16 : 1 now. Not before the new runtime creates the containers.",
-        ),
-        # The kubelet of now does not know the pod's limit, so a has the least there is.
-        (
-            "v1.31.0",
-            "10m",
-            ("2", "3"),
-            "runc 1.3.6",
-            "kubelet=1.34",
-            "Give those that gain a smaller request, which costs nothing to schedule: a 3000m (the limit of the pod) -> 2m; "
-            "weights b : a = 4 : 1, against 4 : 1 now.",
-        ),
-        (
-            "v1.34.0",
-            "3m",
-            ("40m", "40m"),
-            "runc 1.2.5",
-            "runtime",
-            "Give those that gain a smaller request, which costs nothing to schedule: a 40m (the limit of the pod) -> 10m; "
-            "weights b : a = 2 : 4, against 1 : 2 now. Not before the new runtime creates the containers.",
-        ),
-    ],
-)
-def test_204_where_a_container_has_its_weight_from_the_pods_limit(
-    kubelet: str, others: str, amounts: tuple[str, str], rules: str, to: str, remedy: str
-) -> None:
-    raw = of_the_pod(pod("p", container("a"), container("b", others)), *amounts)
-    found = audited(cluster(node(kubelet=kubelet), raw), f"- {{cgroup: v2, runtimes: {{default: {rules}}}}}", to)
-    assert of_rule(found, "CGA204")["default/p"].remedy == remedy
 
 
 def test_204_tells_who_loses_in_the_other_cases_and_what_helps_it() -> None:
@@ -418,11 +104,3 @@ def test_204_a_milder_case_beside_one_where_nothing_moves_is_told() -> None:
     assert finding.seen.endswith(" It is found if cgroup v1, quadratic runtime too, with other numbers.")
     assert finding.remedy.startswith("If cgroup v1, linear runtime: No shift of the request between them restores ")
     assert " If cgroup v1, quadratic runtime: Shift the request inside the pod, which costs nothing" in finding.remedy
-
-
-def test_204_what_neither_gains_nor_is_the_loser_counts_in_the_remedy() -> None:
-    """1 : 59 : 1 before, 1 : 138 : 4 after; 3 : 138 : 2 gives the first more than its 1.64%, 2 : 138 : 2 only 1.41%."""
-    pods = pod("p", container("c0"), container("c1", "1500m"), container("c2", "10m"))
-    finding = the_finding("CGA204", V2_LINEAR, "runtime", node(), pods)
-    assert "c0 no request -> 6m, c2 10m -> 4m; weights c0 : c2 = 3 : 2, as 1 : 1 now." in finding.remedy
-    assert (quadratic(6), quadratic(4), quadratic(milli_to_shares(1500))) == (3, 2, 138)

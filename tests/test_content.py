@@ -1,0 +1,80 @@
+"""What reports of several formats say in the same words."""
+
+import pytest
+from msgspec.structs import replace
+
+from kubectl_cgaudit.judge.audit import (
+    Change,
+    Known,
+)
+from kubectl_cgaudit.report.content import (
+    coverage_facts,
+    effect_words,
+    inside,
+    node_cases,
+    nominals,
+    share,
+    sureness,
+)
+from tests.hostile import hand_made
+
+
+def test_hand_made_rows() -> None:
+    known, open_ = hand_made().workloads[0], hand_made(when=("cgroup v1, a", "cgroup v2, a")).workloads[0]
+    assert effect_words(known) == (
+        "loses against system processes; also: CPU moves inside its pod, the number in cpu.weight changes"
+    )
+    assert effect_words(open_) == "cannot be said; also: the number in cpu.weight changes"
+    assert (share(known), share(open_)) == ("30% -> 20%", "30% -> 20% in the worst case")
+    assert (inside(known), inside(open_)) == ("web -10%", "web -10%..0%")
+    assert nominals(known) == ["web: shares 1024 -> weight 39 (0.39..1 -> 0.39 x default)"]
+    assert nominals(open_) == ["web: shares 1024 -> weight 39 (0.39..1 -> 0.39 x default)"]
+
+
+def test_an_effect_under_the_thresholds_is_not_called_nothing() -> None:
+    workload = hand_made().workloads[1]
+    assert effect_words(workload) == "nothing changes"
+    change = Change("web", None, "web", "", 0.5, 0.47, -0.06)
+    assert effect_words(replace(workload, against_system=change)) == ("nothing changes beyond the thresholds")
+
+
+@pytest.mark.parametrize(
+    ("when", "labels"),
+    [
+        (("",), [""]),
+        (("cgroup v1", "cgroup v2"), ["if cgroup v1", "if cgroup v2"]),
+        (
+            ("cgroup v1, linear runtime", "cgroup v1, quadratic runtime", "cgroup v2, linear runtime"),
+            ["if cgroup v1", "if cgroup v2, linear runtime"],
+        ),
+        (("linear runtime", "quadratic runtime"), ["the same in every case"]),
+    ],
+)
+def test_cases_that_show_the_same_are_one(when: tuple[str, ...], labels: list[str]) -> None:
+    assert [label for label, _ in node_cases(hand_made(when=when).nodes[0])] == labels
+
+
+def test_sureness_takes_the_least_sure_runtime() -> None:
+    node = hand_made().nodes[0]
+    known = {
+        "cgroup": Known("v2", "certain", ""),
+        "runtime:a": Known("x", "certain", ""),
+        "runtime:b": Known(None, "unknown", ""),
+    }
+    rows = dict(sureness([replace(node, known=known), node]))
+    assert rows["cgroup version"] == (1, 0, 1, 0, 0)
+    assert rows["formula of the runtimes"] == (0, 1, 0, 0, 1)
+    assert rows["kubelet's formula"] == (0, 0, 0, 0, 0)
+
+
+def test_coverage_names_what_was_set_apart() -> None:
+    assert dict(coverage_facts(hand_made().coverage)) == {
+        "Filter": "only what matches web is reported; the other pods are read as siblings",
+        "Finished pods, which want no CPU": "0",
+        "Pods without a node, not predicted": "web",
+        "Windows nodes, which have no cgroups": "web (1 pod, not predicted)",
+        "Virtual nodes, which have no kubelet": "web (2 pods, not predicted)",
+        "Deployment names": "derived from the pod-template-hash",
+        "Objects of no use to the audit": "2 web",
+        "Objects read more than once": "1",
+    }
