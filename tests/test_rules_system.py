@@ -301,11 +301,10 @@ def test_a_reserve_does_not_lower_a_kubepods_that_is_made_from_capacity() -> Non
     large["status"]["allocatable"]["cpu"] = "60"
     objects = with_answers(cluster(large, ONE), {"n1": answers(config=config)})
     remedy = of_rule(audited(objects, "", "v2"), "CGA202")["n1"].remedy
-    # 2500 is linear(65536).
     assert (
         "with 6410m CPU (weight 251, pods : system 9.96 : 1; leaves 54590m to schedule, 5410m less than now)" in remedy
     )
-    assert f"{2500 / 251:.2f}" == "9.96"
+    assert (linear(milli_to_shares(64000)), linear(milli_to_shares(6410))) == (2500, 251)
 
 
 def test_201_says_where_its_own_advice_makes_a_202() -> None:
