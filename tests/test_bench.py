@@ -26,6 +26,9 @@ from tools.bench.startup import Startup
 ROOT = Path(__file__).parent.parent
 
 
+AWAY = [sys.executable, "-c", "import sys; sys.stderr.write('away'); sys.exit(7)"]
+
+
 def summary(wall: float, cpu: float, peak: float) -> Summary:
     return Summary(wall, wall * 2, cpu, cpu * 2, peak)
 
@@ -109,6 +112,22 @@ def test_the_report_says_what_is_met_and_what_is_missed() -> None:
     ]
 
 
+def test_a_file_that_nothing_else_can_read_is_told_without_a_ratio() -> None:
+    (file,) = RUN.saved
+    alone = msgspec.structs.replace(
+        RUN, startup=[], live=[], metrics=[], saved=[msgspec.structs.replace(file, loads=None)]
+    )
+    shown = [" ".join(line.split()) for line in tables.report(alone, None).splitlines()]
+    assert shown[-6:] == [
+        "file: pods written file MiB wall s orjson.loads s ratio peak MiB over the file orjson peak",
+        "150,000 2 formats 2600 30.00/60.00 - - 2900 +300 -",
+        "",
+        "bar (of minima) measured at most",
+        "file wall: orjson.loads (150,000 pods, every format) - 1 not measured",
+        "file peak MiB (150,000 pods, every format) 2900.00 2800 missed by 4%",
+    ]
+
+
 def test_a_run_is_compared_with_the_last_of_the_same_size() -> None:
     slower = msgspec.structs.replace(LARGE, audit=summary(60, 40, 420))
     before = msgspec.structs.replace(RUN, commit="ba9876543210", live=[slower])
@@ -140,4 +159,14 @@ def test_minimum_median_and_greatest() -> None:
 
 def test_a_command_that_fails_measures_nothing() -> None:
     with pytest.raises(RuntimeError, match="ended with 7: away"):
-        cost.run([sys.executable, "-c", "import sys; sys.stderr.write('away'); sys.exit(7)"])
+        cost.run(AWAY)
+
+
+def test_only_what_may_fail_costs_no_other_its_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    commands = {"away": AWAY, "here": [sys.executable, "-c", ""]}
+    assert list(cost.in_turn(commands, 2, may_fail=["away"])) == ["here"]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("not compared: ")
+    assert line.endswith(" ended with 7: away")
+    with pytest.raises(RuntimeError, match="ended with 7: away"):
+        cost.in_turn(commands, 2)

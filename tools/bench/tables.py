@@ -113,11 +113,11 @@ def _saved(run: Run) -> str:
             each.formats if len(each.formats) < 10 else f"{each.formats.count(',') + 1} formats",
             f"{each.file_mib:.0f}",
             _two(each.audit.wall_min, each.audit.wall_median),
-            _two(each.loads.wall_min, each.loads.wall_median),
-            _two(*each.wall_ratio),
+            _two(each.loads.wall_min, each.loads.wall_median) if each.loads else "-",
+            _two(*each.wall_ratio) if each.wall_ratio else "-",
             f"{each.audit.peak_mib:.0f}",
             f"{each.audit.peak_mib - each.file_mib:+.0f}",
-            f"{each.loads.peak_mib:.0f}",
+            f"{each.loads.peak_mib:.0f}" if each.loads else "-",
         )
         for each in run.saved
     ]
@@ -143,7 +143,9 @@ def _both(then: Live, now: Live) -> list[tuple[tuple[float, float], tuple[float,
 
 
 def _bars(run: Run) -> str:
-    rows = [(f"{each.command}: import click", each.wall_ratio[0], each.bar) for each in run.startup]
+    rows: list[tuple[str, float | None, float]] = [
+        (f"{each.command}: import click", each.wall_ratio[0], each.bar) for each in run.startup
+    ]
     rows += [(f"metrics, {each.text}: recorded split", each.ratio[0], each.bar) for each in run.metrics]
     paced = [each for each in run.live if each.pace]
     if paced:
@@ -158,11 +160,13 @@ def _bars(run: Run) -> str:
         if base and last.pods > base.pods:
             rows.append((f"peak: peak at {GROWS_FROM:,} ({at})", last.audit.peak_mib / base.audit.peak_mib, GROWTH))
     rows += [row for each in _largest(run.saved) for row in _file_bars(each)]
-    shown = [
-        (name, f"{found:.2f}", f"{bar:g}", "met" if found <= bar else f"missed by {found / bar - 1:.0%}")
-        for name, found, bar in rows
-    ]
-    return _table(("bar (of minima)", "measured", "at most", ""), shown)
+    return _table(("bar (of minima)", "measured", "at most", ""), [_bar(*row) for row in rows])
+
+
+def _bar(name: str, found: float | None, most: float) -> tuple[str, str, str, str]:
+    if found is None:
+        return name, "-", f"{most:g}", "not measured"
+    return name, f"{found:.2f}", f"{most:g}", "met" if found <= most else f"missed by {found / most - 1:.0%}"
 
 
 def _largest(saved: Sequence[Saved]) -> list[Saved]:
@@ -170,10 +174,10 @@ def _largest(saved: Sequence[Saved]) -> list[Saved]:
     return [each for each in saved if each.pods == most]
 
 
-def _file_bars(each: Saved) -> list[tuple[str, float, float]]:
+def _file_bars(each: Saved) -> list[tuple[str, float | None, float]]:
     what = f"{each.pods:,} pods, {'table' if each.formats == 'table' else 'every format'}"
     return [
-        (f"file wall: orjson.loads ({what})", each.wall_ratio[0], 1.0),
+        (f"file wall: orjson.loads ({what})", each.wall_ratio[0] if each.wall_ratio else None, 1.0),
         (f"file peak MiB ({what})", each.audit.peak_mib, round(each.file_mib + BESIDE_MIB)),
     ]
 
