@@ -11,7 +11,7 @@ import pytest
 
 from kubectl_cgaudit.cgroups import paths
 from kubectl_cgaudit.cgroups.weights import linear, linear_inverse, weight_of
-from kubectl_cgaudit.collect import files, kubelet
+from kubectl_cgaudit.collect import files, kubelet_files
 from kubectl_cgaudit.collect.assemble import Assembly, pods_by_node, with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers, Pod
 from kubectl_cgaudit.detect import states
@@ -146,7 +146,7 @@ V2_QUADRATIC = "- {cgroup: v2, runtimes: {default: runc 1.3.6}}"
 def with_kubelets(objects: Cluster) -> Cluster:
     """The cluster with what the recorded kubelets answered."""
     names = [each.name for each in objects.nodes]
-    return with_answers(objects, kubelet.from_files(str(GOLDEN), names, pods_by_node(objects)))
+    return with_answers(objects, kubelet_files.from_files(str(GOLDEN), names, pods_by_node(objects)))
 
 
 def half_restarted() -> Cluster:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_cgaudit.collect import kubelet, live, transport
+from kubectl_cgaudit.collect import kubelet, kubelet_answers, kubelet_files, live, transport
 from kubectl_cgaudit.collect.door import Answer
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.progress import silent
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("home")
 
 
 def test_saved_answers():
-    answers = kubelet.from_files(str(GOLDEN), [*NODES, "worker-d"], golden_pods())
+    answers = kubelet_files.from_files(str(GOLDEN), [*NODES, "worker-d"], golden_pods())
     assert list(answers) == [*NODES, "worker-d"]
     for node in NODES:
         assert answers[node] == recorded_answers(node)
@@ -124,7 +124,7 @@ def only(endpoint: str, reply: Reply) -> Callable[[str], Reply]:
         ),
         (
             only("/metrics", (200, b'kubelet_cgroup_version 2\nkubelet_metrics_provider{provider="cri"} 1\n', {})),
-            good("n2", kubelet._FROM_SPEC, stats_from_spec=True),
+            good("n2", kubelet_answers.FROM_SPEC, stats_from_spec=True),
         ),
         (
             only("/metrics", (200, b"kubelet_cgroup_version 2\nkubelet_metrics_provider{ 1\nup 1\n", {})),
@@ -181,7 +181,7 @@ def test_compressed_answers(tmp_path):
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_answer_that_is_too_large(tmp_path, packed, monkeypatch):
-    monkeypatch.setattr(kubelet, "_LARGEST", 1 << 20)
+    monkeypatch.setattr(kubelet, "LARGEST", 1 << 20)
     body = b"a" * ((1 << 20) + 1)
     large = (200, gzip.compress(body), {"Content-Encoding": "gzip"}) if packed else (200, body, {})
     with serve(cluster(n1=only("/metrics", large))) as server:

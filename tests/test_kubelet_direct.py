@@ -116,7 +116,7 @@ def test_direct_with_a_client_certificate(tmp_path):
                 directly(api, {})
     assert str(caught.value) == (
         "the certificates of the kubeconfig cannot be used: No such file or directory; "
-        "log in again, or see what kubectl auth whoami says"
+        "log in again, or correct the kubeconfig"
     )
 
 

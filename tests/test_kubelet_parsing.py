@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kubectl_cgaudit.collect import kubelet, metrics
+from kubectl_cgaudit.collect import kubelet_answers, metrics
 from kubectl_cgaudit.errors import InputError
 from tests.kubelet_support import HOSTILE_METRICS, NODES, golden, golden_pods, row
 from tests.support import golden_json
@@ -267,13 +267,13 @@ def test_a_kubelet_with_a_root_of_its_own_is_said_to_be_left_out(path: str, prob
         "/metrics/cadvisor": f'container_spec_cpu_shares{{id="{path}"}} 1026\n'.encode(),
         "/configz": b'{"kubeletconfig": {}}',
     }
-    found = kubelet.understand("n1", bodies, {}, set())
+    found = kubelet_answers.understand("n1", bodies, {}, set())
     assert (found.problems, bool(found.shares)) == ((problem,) if problem else (), problem is None)
     # A service beside the tree may be called after it.
     bodies["/metrics/cadvisor"] += (
         b'container_spec_cpu_shares{id="/kubepods"} 9\ncontainer_spec_cpu_shares{id="/a/kubepods"} 9\n'
     )
-    assert kubelet.understand("n1", bodies, {}, set()).problems == ()
+    assert kubelet_answers.understand("n1", bodies, {}, set()).problems == ()
 
 
 @pytest.mark.parametrize(("name", "kept"), [("n1", True), ("", False)])
@@ -284,5 +284,5 @@ def test_a_kubelet_that_says_its_name_needs_no_pod_to_prove_it(name: str, kept: 
         "/metrics/cadvisor": b'container_spec_cpu_shares{id="/kubepods.slice/x",namespace="z",pod="z"} 1026\n',
         "/configz": b'{"kubeletconfig": {}}',
     }
-    found = kubelet.understand("n1", bodies, {}, {("default", "p")})
+    found = kubelet_answers.understand("n1", bodies, {}, {("default", "p")})
     assert (found.cgroup_version == "v2") is kept

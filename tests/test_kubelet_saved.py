@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from kubectl_cgaudit.collect import kubelet, metrics
+from kubectl_cgaudit.collect import kubelet, kubelet_files, metrics
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import InputError
@@ -25,14 +25,14 @@ pytestmark = pytest.mark.usefixtures("home")
 
 def test_no_folder(tmp_path):
     with pytest.raises(InputError) as caught:
-        kubelet.from_files(str(tmp_path / "none"), NODES, {})
+        kubelet_files.from_files(str(tmp_path / "none"), NODES, {})
     assert str(caught.value) == (
         f"{tmp_path / 'none'} cannot be read: No such file or directory; name a folder of saved kubelet answers"
     )
     (tmp_path / "file").touch()
     for wrong in (str(tmp_path / "file"), "nul\0byte"):
         with pytest.raises(InputError, match=r" cannot be read: .*; name a folder of saved kubelet answers$"):
-            kubelet.from_files(wrong, NODES, {})
+            kubelet_files.from_files(wrong, NODES, {})
 
 
 @pytest.mark.parametrize("node", ["../golden/worker-a", "..", "", "/etc/passwd", "a/b", "a\0b", "a..b", "a\nb"])
@@ -40,7 +40,7 @@ def test_names_that_are_no_names(tmp_path, node):
     folder = tmp_path / "answers"
     folder.mkdir()
     (tmp_path / "golden").symlink_to(GOLDEN)
-    assert kubelet.from_files(str(folder), [node], {}) == {
+    assert kubelet_files.from_files(str(folder), [node], {}) == {
         node: no_answers(node, f"no saved answers in {folder} {NAMES}")
     }
 
@@ -57,7 +57,7 @@ def test_saved_answers_that_are_incomplete(tmp_path):
     save("worker-c", "/configz", golden("worker-c", "/configz"))
     os.mkfifo(tmp_path / "worker-c.metrics.txt")
     (tmp_path / "worker-c.metrics-cadvisor.txt").symlink_to(tmp_path / "gone")
-    answers = kubelet.from_files(str(tmp_path), NODES, golden_pods())
+    answers = kubelet_files.from_files(str(tmp_path), NODES, golden_pods())
     a, b, c = (answers[node] for node in NODES)
     assert a.config is None
     assert len(a.shares) == 44
@@ -80,7 +80,7 @@ def test_saved_answers_that_are_incomplete(tmp_path):
 def test_saved_answers_that_are_too_large(tmp_path):
     with (tmp_path / "n1.metrics.txt").open("wb") as file:
         file.truncate((64 << 20) + 1)
-    assert kubelet.from_files(str(tmp_path), ["n1"], {})["n1"].problems == (
+    assert kubelet_files.from_files(str(tmp_path), ["n1"], {})["n1"].problems == (
         "/configz was not saved (there is no n1.configz.txt)",
         "/metrics could not be read (n1.metrics.txt: larger than 64 MiB)",
         "/metrics/cadvisor was not saved (there is no n1.metrics-cadvisor.txt)",
@@ -91,7 +91,7 @@ def test_another_nodes_saved_answers(tmp_path):
     for ending in ENDINGS.values():
         (tmp_path / f"worker-a.{ending}").write_bytes((GOLDEN / f"worker-b.{ending}").read_bytes())
     (tmp_path / "worker-c.metrics-cadvisor.txt").write_bytes(golden("worker-b", "/metrics/cadvisor"))
-    answers = kubelet.from_files(str(tmp_path), NODES, golden_pods())
+    answers = kubelet_files.from_files(str(tmp_path), NODES, golden_pods())
     assert answers["worker-a"] == no_answers(
         "worker-a", "/metrics is of another node ('worker-b'): all answers were ignored"
     )
@@ -101,7 +101,7 @@ def test_another_nodes_saved_answers(tmp_path):
         f"/metrics/cadvisor is of another node (it names '{first}' and none of the pods that run here): "
         "all answers were ignored",
     )
-    unknown = kubelet.from_files(str(tmp_path), ["worker-c"], {})["worker-c"]
+    unknown = kubelet_files.from_files(str(tmp_path), ["worker-c"], {})["worker-c"]
     assert len(unknown.shares) == 41
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from kubectl_cgaudit import __version__
-from kubectl_cgaudit.collect import transport
+from kubectl_cgaudit.collect import connect, transport
 from kubectl_cgaudit.collect.live import Connection
 from kubectl_cgaudit.errors import ClusterError
 from tests.live_support import local, only, read
@@ -79,7 +79,7 @@ def test_unknown_name(tmp_path, no_names):
 
 
 def test_resolver_that_hangs(tmp_path, monkeypatch):
-    monkeypatch.setattr(transport, "_RESOLVE_SECONDS", 0.1)
+    monkeypatch.setattr(connect, "_RESOLVE_SECONDS", 0.1)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: [] if time.sleep(0.5) else [()])
     with pytest.raises(ClusterError, match=r"^slow\.example cannot be asked: its name was not resolved in 0\.1 s; "):
         read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server="https://slow.example")))
@@ -88,11 +88,11 @@ def test_resolver_that_hangs(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("addresses", "seconds"), [(1, 4.0), (2, 3.0), (6, 1.0)])
 def test_all_addresses_are_tried_in_time(monkeypatch, addresses, seconds):
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: [()] * addresses)
-    assert transport.connect_seconds("https://api.example", "api.example") == seconds
+    assert connect.connect_seconds("https://api.example", "api.example") == seconds
 
 
 def test_an_address_counts_once():
-    assert transport.connect_seconds("https://127.0.0.1:1", "127.0.0.1:1") == 4.0
+    assert connect.connect_seconds("https://127.0.0.1:1", "127.0.0.1:1") == 4.0
 
 
 def test_trusted_certificate(tmp_path):

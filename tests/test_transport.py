@@ -4,17 +4,16 @@ import json
 import ssl
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from kubectl_cgaudit.collect import transport
+from kubectl_cgaudit.collect import pools, transport
 from kubectl_cgaudit.collect.door import Answer
 from kubectl_cgaudit.collect.failure import RequestError, UnreachableError
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.patience import Patience, pause
 from kubectl_cgaudit.collect.transport import Api
-from kubectl_cgaudit.errors import ClusterError, UsageError
+from kubectl_cgaudit.errors import ClusterError
 from tests.vcr_support import Scripted, api, kubeconfig
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -239,74 +238,7 @@ def test_only_a_ca_of_the_kubeconfig_takes_the_place_of_the_systems(
     ],
 )
 def test_no_message_names_the_login_of_a_url(url: str, host: str) -> None:
-    assert transport._host(url) == host
-
-
-def impersonated(user: dict[str, Any], **flags: Any) -> list[tuple[str, str]]:
-    return transport._impersonation(Connection(**flags), user)
-
-
-def test_whom_the_headers_name() -> None:
-    assert impersonated({}) == []
-    assert impersonated({"as": "a", "as-uid": 7}) == [("Impersonate-User", "a"), ("Impersonate-Uid", "7")]
-    assert impersonated({"as": "a", "as-groups": ["g"]}, as_user="b") == [
-        ("Impersonate-User", "b"),
-        ("Impersonate-Group", "g"),
-    ]
-    # A key may be a number to YAML, and holds what a header's name cannot.
-    assert impersonated({"as": "a", "as-user-extra": {7: [8], "a/b%": ["c"], "!#$&'*+^`|": ["d"]}}) == [
-        ("Impersonate-User", "a"),
-        ("Impersonate-Extra-7", "8"),
-        ("Impersonate-Extra-a%2Fb%25", "c"),
-        ("Impersonate-Extra-!#$&'*+^`|", "d"),
-    ]
-    assert impersonated({"as": "a", "as-user-extra": {"k y": ["1", "2"], "l": None}}) == [
-        ("Impersonate-User", "a"),
-        ("Impersonate-Extra-k%20y", "1"),
-        ("Impersonate-Extra-k%20y", "2"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("user", "flags"),
-    [
-        ({}, {"as_groups": ("g",)}),
-        ({"as-groups": ["g"]}, {}),
-        ({"as-uid": "7"}, {}),
-        ({"as-user-extra": {"k": ["v"]}}, {}),
-    ],
-)
-def test_nobody_is_impersonated_in_part(user: dict[str, Any], flags: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=r"^a group cannot be impersonated without a user; add --as USER$"):
-        impersonated(user, **flags)
-
-
-@pytest.mark.parametrize("character", ["\n", "\r", "\x00", "\x1b", "\x7f"])
-def test_nobody_has_a_control_character_in_a_name(character: str) -> None:
-    name = f"a{character}b"
-    what = f"{name!r} holds a control character, which no name has"
-    for flags in ({"as_user": name}, {"as_user": "a", "as_groups": ("g", name)}):
-        with pytest.raises(UsageError) as wrong:
-            impersonated({}, **flags)
-        assert str(wrong.value) == f"{what}; correct --as or --as-group"
-    for user in ({"as": name}, {"as": "a", "as-groups": [name]}, {"as": "a", "as-user-extra": {"k": [name]}}):
-        with pytest.raises(ClusterError) as caught:
-            impersonated(user)
-        assert str(caught.value) == f"{what}, and the kubeconfig impersonates it; correct its user entry"
-    assert impersonated({"as": "tab\there"}) == [("Impersonate-User", "tab\there")]
-
-
-@pytest.mark.parametrize(
-    ("user", "field"),
-    [
-        ({"as": "a", "as-groups": "admins"}, "as-groups in the kubeconfig is no list"),
-        ({"as": "a", "as-user-extra": ["k"]}, "as-user-extra in the kubeconfig is no mapping of lists"),
-        ({"as": "a", "as-user-extra": {"k": "v"}}, "as-user-extra in the kubeconfig is no list"),
-    ],
-)
-def test_impersonation_that_is_no_list(user: dict[str, Any], field: str) -> None:
-    with pytest.raises(ClusterError, match=f"^{field}; correct its user entry$"):
-        impersonated(user)
+    assert pools.host_of(url) == host
 
 
 def test_a_refusal_is_told_in_one_line_without_the_query(tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def collect(chosen: Source, progress: "Progress", *, measured: bool = True) -> "
     measured = measured or chosen.kubelet is not None
     folder = _folder(chosen)
     if folder:
-        from kubectl_cgaudit.collect.kubelet import saved_in
+        from kubectl_cgaudit.collect.kubelet_files import saved_in
 
         # That there is none is said before a large cluster is read.
         saved_in(folder)
@@ -228,11 +228,13 @@ def _with_saved(cluster: "Cluster", chosen: Source) -> "Cluster":
     folder = _folder(chosen)
     if not folder:
         return cluster
-    from kubectl_cgaudit.collect import assemble, kubelet
+    from kubectl_cgaudit.collect import assemble, kubelet_files
 
     nodes = [node.name for node in cluster.nodes if node.kind == "linux"]
     known = cluster.kubelets or {}
-    return assemble.with_answers(cluster, kubelet.from_files(folder, nodes, assemble.pods_by_node(cluster), known))
+    return assemble.with_answers(
+        cluster, kubelet_files.from_files(folder, nodes, assemble.pods_by_node(cluster), known)
+    )
 
 
 def _selection(chosen: Source) -> tuple["Selects", str]:

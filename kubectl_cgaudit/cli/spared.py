@@ -52,7 +52,7 @@ def _kubeconfigs() -> Iterator[str]:
 
 def _answers(kubelet: str) -> Iterator[str]:
     if kubelet.startswith(_SAVED):
-        from kubectl_cgaudit.collect.kubelet import saved_in
+        from kubectl_cgaudit.collect.kubelet_files import saved_in
 
         folder = kubelet.removeprefix(_SAVED)
         yield from (str(Path(folder, name)) for name in saved_in(folder))

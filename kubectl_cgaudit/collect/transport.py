@@ -1,43 +1,30 @@
 """Ask an API server: credentials and TLS by the kubernetes client, one GET at a time, again where that may help."""
 
-import re
-import socket
-import ssl
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
-from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
 from kubectl_cgaudit import __version__
-from kubectl_cgaudit.collect import wire
+from kubectl_cgaudit.collect import impersonation, pools, wire
 from kubectl_cgaudit.collect.ahead import Ahead
+from kubectl_cgaudit.collect.connect import connect_seconds
 from kubectl_cgaudit.collect.credentials import configure, in_cluster, own_namespace
-from kubectl_cgaudit.collect.door import CONNECT_SECONDS, Answer, Door
-from kubectl_cgaudit.collect.failure import (
-    CHECK,
-    RequestError,
-    UnreachableError,
-    excerpt,
-    printable,
-)
-from kubectl_cgaudit.collect.kubeconfig import Connection, Fields, choose
+from kubectl_cgaudit.collect.door import Answer, Door
+from kubectl_cgaudit.collect.failure import RequestError, UnreachableError, excerpt, printable
+from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from kubectl_cgaudit.collect.patience import PASSING, TRIES, Patience
-from kubectl_cgaudit.errors import ClusterError, UsageError
+from kubectl_cgaudit.collect.pools import host_of
+from kubectl_cgaudit.errors import ClusterError
 
 _READ_SECONDS = 60.0
-_RESOLVE_SECONDS = 3.0
-_ALL_ADDRESSES_SECONDS = 6.0
 _LARGEST = 1 << 30
 _AFTER_SILENCE = 2
 _IN_FLIGHT = 2
-_CORRECT = "correct its user entry"
-_CONTROL = re.compile("[\\x00-\\x08\\x0a-\\x1f\\x7f]")
 _LOG_IN = "log in again, or see what kubectl auth whoami says"
 
 
@@ -68,13 +55,13 @@ class Api:
         configuration = configure(choice) if choice else in_cluster()
         where = choice.where if choice else "in-cluster service account"
         self._base: str = configuration.host.rstrip("/")
-        self.host = _host(self._base)
+        self.host = host_of(self._base)
         self.source = f"cluster {self.host} ({where})"
         self.namespace = choice.namespace if choice else own_namespace()
         self.unverified = self._base.startswith("https://") and not configuration.verify_ssl
         self._configuration = configuration
-        self._headers = _impersonation(self._connection, choice.user if choice else {})
-        self._pool = _pool(configuration)
+        self._headers = impersonation.headers(self._connection, choice.user if choice else {})
+        self._pool = pools.to_server(configuration)
         self._proxy: str | None = configuration.proxy
 
     def __enter__(self) -> "Api":
@@ -159,18 +146,14 @@ class Api:
         """The API server, to be asked by several threads."""
         return Door(self._pool, self._base, self._all_headers(), self.host, seconds, limit)
 
-    def kubelet_doors(self, insecure: bool, seconds: float, limit: int) -> Callable[[str, int], "Door"]:
+    def kubelet_doors(self, insecure: bool, seconds: float, limit: int) -> Callable[[str, int], Door]:
         """The kubelets' own ports, past any proxy. Each gets the caller's credentials: none knows impersonation."""
-        import urllib3
-
-        tls = _kubelet_tls(self._configuration, insecure)
+        pool = pools.to_kubelets(self._configuration, insecure)
         headers = self._own_headers()
 
         def door(host: str, port: int) -> Door:
-            # Each kubelet has its own manager: one for all would close the pools of those asked longest ago.
-            pool = urllib3.PoolManager(num_pools=1, ssl_context=tls, cert_reqs=tls.verify_mode.name)
             shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-            return Door(pool, f"https://{shown}", headers, shown, seconds, limit)
+            return Door(pool(), f"https://{shown}", headers, shown, seconds, limit)
 
         return door
 
@@ -214,8 +197,8 @@ class Api:
         with self._lock:
             if self._door is None:
                 peer = self._proxy or self._base
-                connect = min(connect_seconds(peer, _host(peer)), self._seconds)
-                shown = self.host + (f" through the proxy {_host(self._proxy)}" if self._proxy else "")
+                connect = min(connect_seconds(peer, host_of(peer)), self._seconds)
+                shown = self.host + (f" through the proxy {host_of(self._proxy)}" if self._proxy else "")
                 headers = self._all_headers()
                 self._door = Door(self._pool, self._base, headers, shown, self._seconds, _LARGEST, connect)
             return self._door
@@ -243,114 +226,3 @@ class Api:
                 )
             headers[setting["key"]] = value
         return headers
-
-
-def _kubelet_tls(configuration: Any, insecure: bool) -> ssl.SSLContext:
-    """The CA of the cluster vouches for its kubelets, or nobody if the caller or the kubeconfig verifies nothing."""
-    import urllib3
-
-    verify = configuration.verify_ssl and not insecure
-    context = urllib3.util.ssl_.create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if verify else ssl.CERT_NONE)
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # As in _pool.
-    try:
-        if verify and configuration.ssl_ca_cert:
-            context.load_verify_locations(configuration.ssl_ca_cert)
-        elif verify:
-            context.load_default_certs()
-        if configuration.cert_file:
-            context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    except OSError as error:
-        raise ClusterError(
-            f"the certificates of the kubeconfig cannot be used: {error.strerror or error}; {_LOG_IN}"
-        ) from None
-    return context
-
-
-def _pool(configuration: Any) -> Any:
-    import urllib3
-    from kubernetes.client import ApiClient
-
-    # The caller reports `unverified` once; urllib3 would warn on every request.
-    warnings.simplefilter("ignore", urllib3.exceptions.InsecureRequestWarning)
-    try:
-        pool = ApiClient(configuration).rest_client.pool_manager
-    except (ImportError, ValueError, urllib3.exceptions.HTTPError) as error:
-        raise ClusterError(
-            f"the proxy {_host(configuration.proxy or '')} cannot be used: {error}; correct proxy-url or HTTPS_PROXY"
-        ) from None
-    _unquote_login(pool)
-    if configuration.verify_ssl and configuration.ssl_ca_cert:
-        # Python 3.13 refuses cluster CAs without key identifiers (EKS, old kubeadm), which kubectl accepts.
-        context = urllib3.util.ssl_.create_urllib3_context()
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        pool.connection_pool_kw["ssl_context"] = context
-    return pool
-
-
-def _unquote_login(pool: Any) -> None:
-    """Give a SOCKS proxy its login as it is meant: urllib3 takes it as it stands in the URL."""
-    options = pool.connection_pool_kw.get("_socks_options") or {}
-    for field in ("username", "password"):
-        if options.get(field):
-            options[field] = unquote(options[field])
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc.rpartition("@")[2]
-
-
-def connect_seconds(url: str, shown: str) -> float:
-    """How long one connection attempt may take, so that all addresses of the server are tried in a few seconds."""
-    counted: list[int] = []
-
-    def resolve() -> None:
-        try:
-            parts = urlsplit(url)
-            counted.append(len(socket.getaddrinfo(parts.hostname, parts.port or 443, type=socket.SOCK_STREAM)))
-        except (OSError, ValueError):
-            counted.append(1)  # The request itself will say what is wrong.
-
-    # A resolver without a network can take half a minute, and has no timeout of its own.
-    thread = threading.Thread(target=resolve, daemon=True)
-    thread.start()
-    thread.join(_RESOLVE_SECONDS)
-    if not counted:
-        why = f"its name was not resolved in {_RESOLVE_SECONDS:g} s"
-        raise RequestError(f"{shown} cannot be asked: {why}; {CHECK}", why)
-    return min(CONNECT_SECONDS, _ALL_ADDRESSES_SECONDS / counted[0])
-
-
-def _impersonation(connection: Connection, user: Fields) -> list[tuple[str, str]]:
-    name = connection.as_user or user.get("as")
-    groups = connection.as_groups or _texts("as-groups", user.get("as-groups"))
-    extra = user.get("as-user-extra") or {}
-    if not isinstance(extra, dict):
-        raise ClusterError(f"as-user-extra in the kubeconfig is no mapping of lists; {_CORRECT}")
-    if not name:
-        if groups or extra or user.get("as-uid"):
-            raise UsageError("a group cannot be impersonated without a user; add --as USER")
-        return []
-    headers = [("Impersonate-User", str(name))]
-    headers += [("Impersonate-Group", str(group)) for group in groups]
-    if user.get("as-uid"):
-        headers.append(("Impersonate-Uid", str(user["as-uid"])))
-    for key, values in extra.items():
-        field = "Impersonate-Extra-" + quote(str(key), safe="!#$&'*+^`|")
-        headers += [(field, value) for value in _texts("as-user-extra", values)]
-    flags = (connection.as_user, *connection.as_groups)
-    for _, value in headers:
-        if _CONTROL.search(value):
-            what = f"{value!r} holds a control character, which no name has"
-            raise (
-                UsageError(f"{what}; correct --as or --as-group")
-                if value in flags
-                else ClusterError(f"{what}, and the kubeconfig impersonates it; {_CORRECT}")
-            )
-    return headers
-
-
-def _texts(field: str, value: object) -> list[str]:
-    """A list of texts; a text alone would be taken for a list of its letters."""
-    if value is not None and not isinstance(value, list):
-        raise ClusterError(f"{field} in the kubeconfig is no list; {_CORRECT}")
-    return [str(each) for each in value or ()]

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import yaml
 from msgspec.structs import replace
 
-from kubectl_cgaudit.collect import files, kubelet, live, quantity, selector, snapshot
+from kubectl_cgaudit.collect import files, kubelet_answers, live, quantity, selector, snapshot
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.door import Answer
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
@@ -124,9 +124,9 @@ def metrics(random: Random) -> bool:
     whole, cut = true[hit], random.random() < 0.3
     body = whole[: random.randrange(len(whole))] if cut else damage(random, whole)
     pods = {("data", "postgres-0")} if random.random() < 0.5 else set()
-    found = kubelet.understand("worker-a", {**true, hit: body}, {}, pods)
+    found = kubelet_answers.understand("worker-a", {**true, hit: body}, {}, pods)
     if cut:
-        right = kubelet.understand("worker-a", true, {}, pods)
+        right = kubelet_answers.understand("worker-a", true, {}, pods)
         if not found.shares.items() <= right.shares.items() or found.cgroup_version not in (None, right.cgroup_version):
             raise WrongError("half an answer says something else than the whole")
         if not body.endswith(b"\n") and not found.problems:

@@ -1,0 +1,71 @@
+"""Connection pools that accept the certificates that kubectl accepts."""
+
+import ssl
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from kubectl_cgaudit.collect.kubeconfig import LOG_IN
+from kubectl_cgaudit.errors import ClusterError
+
+
+def to_server(configuration: Any) -> Any:
+    """The pool to the API server of the client's Configuration. Raises ClusterError for a proxy that cannot be used."""
+    import urllib3
+    from kubernetes.client import ApiClient
+
+    # The caller reports `unverified` once; urllib3 would warn on every request.
+    warnings.simplefilter("ignore", urllib3.exceptions.InsecureRequestWarning)
+    try:
+        pool = ApiClient(configuration).rest_client.pool_manager
+    except (ImportError, ValueError, urllib3.exceptions.HTTPError) as error:
+        raise ClusterError(
+            f"the proxy {host_of(configuration.proxy or '')} cannot be used: {error}; correct proxy-url or HTTPS_PROXY"
+        ) from None
+    _unquote_login(pool)
+    if configuration.verify_ssl and configuration.ssl_ca_cert:
+        # Python 3.13 refuses cluster CAs without key identifiers (EKS, old kubeadm), which kubectl accepts.
+        context = urllib3.util.ssl_.create_urllib3_context()
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        pool.connection_pool_kw["ssl_context"] = context
+    return pool
+
+
+def _unquote_login(pool: Any) -> None:
+    """Give a SOCKS proxy its login as it is meant: urllib3 takes it as it stands in the URL."""
+    options = pool.connection_pool_kw.get("_socks_options") or {}
+    for field in ("username", "password"):
+        if options.get(field):
+            options[field] = unquote(options[field])
+
+
+def to_kubelets(configuration: Any, insecure: bool) -> Callable[[], Any]:
+    """What makes a pool to a kubelet. Each needs its own: one for all would close the connections of those asked longest ago.
+
+    The CA of the cluster vouches for them, or nobody if the caller or the kubeconfig verifies nothing. Raises ClusterError
+    when the certificates of the kubeconfig cannot be used.
+    """
+    import urllib3
+
+    verify = configuration.verify_ssl and not insecure
+    context = urllib3.util.ssl_.create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if verify else ssl.CERT_NONE)
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # As above.
+    try:
+        if verify and configuration.ssl_ca_cert:
+            context.load_verify_locations(configuration.ssl_ca_cert)
+        elif verify:
+            context.load_default_certs()
+        if configuration.cert_file:
+            context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    except OSError as error:
+        raise ClusterError(
+            f"the certificates of the kubeconfig cannot be used: {error.strerror or error}; {LOG_IN}"
+        ) from None
+    return partial(urllib3.PoolManager, num_pools=1, ssl_context=context, cert_reqs=context.verify_mode.name)
+
+
+def host_of(url: str) -> str:
+    """Host and port of a URL, without the login that may stand in it."""
+    return urlsplit(url).netloc.rpartition("@")[2]
