@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from kubectl_cgaudit.collect import kubelet, metrics
+from kubectl_cgaudit.collect import configz, kubelet, metrics
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.collect.progress import silent
@@ -79,7 +79,7 @@ def good(node: str, *problems: str, **changed) -> KubeletAnswers:
         # Without /metrics it is not known where the shares come from.
         "stats_from_spec": None if changed.get("cgroup_version", "v2") is None else False,
         "shares": {"/a": 34},
-        "config": metrics.config(CONFIG),
+        "config": configz.config(CONFIG),
         **changed,
     }
     return KubeletAnswers(node=node, problems=problems, **fields)
@@ -100,6 +100,6 @@ def recorded_answers(node: str, *problems: str) -> KubeletAnswers:
         cgroup_version="v1" if node == "worker-c" else "v2",
         stats_from_spec=False,
         shares=metrics.shares(golden(node, "/metrics/cadvisor")),
-        config=metrics.config(golden(node, "/configz")),
+        config=configz.config(golden(node, "/configz")),
         problems=problems,
     )

@@ -3,12 +3,12 @@
 from typing import Any
 
 from kubectl_cgaudit.cgroups.version import KubeletVersion
-from kubectl_cgaudit.collect import metrics
+from kubectl_cgaudit.collect import configz
 from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig
 from kubectl_cgaudit.detect import measured
 from tests.kubelet_support import CONFIG as SAID
 
-CONFIG = metrics.config(SAID)
+CONFIG = configz.config(SAID)
 
 
 def answers(

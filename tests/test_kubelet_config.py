@@ -7,14 +7,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kubectl_cgaudit.collect import metrics
+from kubectl_cgaudit.collect import configz
 from kubectl_cgaudit.collect.model import KubeletConfig
 from kubectl_cgaudit.errors import InputError
 from tests.kubelet_support import golden
 
 
 def test_recorded_config():
-    assert metrics.config(golden("worker-b", "/configz")) == KubeletConfig(
+    assert configz.config(golden("worker-b", "/configz")) == KubeletConfig(
         cgroup_driver="systemd",
         cgroups_per_qos=True,
         enforce_node_allocatable=("pods", "system-reserved-compressible"),
@@ -27,13 +27,13 @@ def test_recorded_config():
         cpu_manager_policy="none",
     )
     for node in ("worker-a", "worker-c"):
-        config = metrics.config(golden(node, "/configz"))
+        config = configz.config(golden(node, "/configz"))
         assert (config.enforce_node_allocatable, config.system_reserved_cgroup) == (("pods",), None)
         assert (config.system_reserved_milli, config.kube_reserved_milli) == (200, 100)
 
 
 def test_config_that_says_nothing():
-    assert metrics.config(b'{"kubeletconfig":{}}') == KubeletConfig(
+    assert configz.config(b'{"kubeletconfig":{}}') == KubeletConfig(
         cgroup_driver=None,
         cgroups_per_qos=True,
         enforce_node_allocatable=(),
@@ -60,7 +60,7 @@ def test_config_that_says_everything():
         "cpuCFSQuotaPeriod": "5ms",
         "cpuManagerPolicy": "static",
     }
-    assert metrics.config(json.dumps({"kubeletconfig": said}).encode()) == KubeletConfig(
+    assert configz.config(json.dumps({"kubeletconfig": said}).encode()) == KubeletConfig(
         cgroup_driver="cgroupfs",
         cgroups_per_qos=False,
         enforce_node_allocatable=("none",),
@@ -88,13 +88,13 @@ def test_config_that_says_everything():
 )
 def test_periods(text, microseconds):
     body = json.dumps({"kubeletconfig": {"cpuCFSQuotaPeriod": text}}).encode()
-    assert metrics.config(body).cpu_cfs_quota_period_us == microseconds
+    assert configz.config(body).cpu_cfs_quota_period_us == microseconds
 
 
 @pytest.mark.parametrize("text", ["0s", "1m", "100", "-1ms", "ms", "1ms ", "9" * 99 + "s", "1.2.3s", "١ms"])
 def test_impossible_periods(text):
     with pytest.raises(InputError, match=r"^cpuCFSQuotaPeriod '.*' is no duration from 1us to 1s; ask again$"):
-        metrics.config(json.dumps({"kubeletconfig": {"cpuCFSQuotaPeriod": text}}).encode())
+        configz.config(json.dumps({"kubeletconfig": {"cpuCFSQuotaPeriod": text}}).encode())
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_impossible_periods(text):
 )
 def test_damaged_config(body, message):
     with pytest.raises(InputError) as caught:
-        metrics.config(body)
+        configz.config(body)
     assert str(caught.value).startswith(message)
 
 
@@ -133,4 +133,4 @@ def test_damaged_config(body, message):
 @example(b'{"kubeletconfig":{"cgroupDriver":"\\ud800"}}')
 def test_hostile_config_is_refused_or_read(body):
     with suppress(InputError):
-        metrics.config(body)
+        configz.config(body)

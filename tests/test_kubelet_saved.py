@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from kubectl_cgaudit.collect import kubelet, kubelet_files, metrics
+from kubectl_cgaudit.collect import configz, kubelet, kubelet_files, metrics
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import InputError
@@ -70,7 +70,7 @@ def test_saved_answers_that_are_incomplete(tmp_path):
         "/metrics/cadvisor could not be used: there is no container_spec_cpu_shares in it; "
         "see whether the kubelet leaves cAdvisor out"
     )
-    assert c.config == metrics.config(golden("worker-c", "/configz"))
+    assert c.config == configz.config(golden("worker-c", "/configz"))
     assert c.problems == (
         "/metrics could not be read (worker-c.metrics.txt: it is no file)",
         "/metrics/cadvisor could not be read (worker-c.metrics-cadvisor.txt: it is no file)",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubectl_cgaudit.collect import metrics
+from kubectl_cgaudit.collect import configz
 from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.errors import UsageError
@@ -167,7 +167,7 @@ def test_who_set_a_value_at_the_root_decides_what_it_becomes(
 
 def test_a_kubelet_that_enforces_nothing_left_the_value_to_systemd() -> None:
     said = {"cgroupDriver": "systemd", "enforceNodeAllocatable": ["pods"]}
-    config = metrics.config(json.dumps({"kubeletconfig": said}).encode())
+    config = configz.config(json.dumps({"kubeletconfig": said}).encode())
     answers = KubeletAnswers("n1", "v1", False, {"/kubepods.slice": 4096, "/system.slice": 2048}, config, ())
     objects = replace(cluster(node(), pod("p", container("c", "1"))), kubelets={"n1": answers})
     (comparison,) = compared(objects, "- {runtimes: {default: linear}}", "v2")
@@ -229,7 +229,7 @@ def test_an_enforced_reserve_of_one_cpu_is_no_default(cpu: str, weight: int) -> 
         "systemReservedCgroup": "/system.slice",
         "systemReserved": {"cpu": cpu},
     }
-    config = metrics.config(json.dumps({"kubeletconfig": said}).encode())
+    config = configz.config(json.dumps({"kubeletconfig": said}).encode())
     answers = KubeletAnswers("n1", "v1", False, {"/kubepods.slice": 4096}, config, ())
     objects = replace(cluster(node(), pod("p", container("c", "1"))), kubelets={"n1": answers})
     (comparison,) = compared(objects, "- {runtimes: {default: linear}}", "v2")

@@ -1,6 +1,5 @@
 """The flags, and what they are read into."""
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -17,10 +16,6 @@ if TYPE_CHECKING:
 
 DEFAULT_TO = "v2+runtime"
 F = TypeVar("F", bound=Callable[..., Any])
-_PART = r"(\d+\.?\d*|\.\d+)(ns|[uµμ]s|ms|s|m|h)"
-"""Of what Go, and so kubectl, takes for a duration: https://pkg.go.dev/time#ParseDuration."""
-_DURATION = re.compile(f"(?:{_PART})+", re.ASCII)
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 _LONGEST_SECONDS = 1e9
 """More fits into no timeout of the system."""
 
@@ -172,9 +167,11 @@ def _kubelet(arguments: dict[str, Any]) -> str | None:
 def _seconds(text: str) -> float | None:
     if text.isascii() and text.isdigit() and len(text) < 8:
         return float(text) or None
-    parts = re.findall(_PART, text, re.ASCII) if _DURATION.fullmatch(text) else []
-    seconds = sum(float(amount) * _UNITS[unit] for amount, unit in parts)
-    if not parts or seconds > _LONGEST_SECONDS:
+    from kubectl_cgaudit.duration import microseconds
+
+    found = microseconds(text)
+    seconds = None if found is None else float(found / 1_000_000)
+    if seconds is None or seconds > _LONGEST_SECONDS:
         raise UsageError(f"--request-timeout: {text!r} is not a time such as 30s or 1m")
     return seconds or None
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from kubectl_cgaudit.collect import metrics
+from kubectl_cgaudit.collect import configz, metrics
 from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.errors import InputError
 
@@ -44,7 +44,7 @@ def understand(
     from_spec = parse(METRICS, metrics.stats_from_spec, not_known)
     no_shares: dict[str, int] = {}
     shares = parse(CADVISOR, _some_shares, no_shares)
-    config = parse(CONFIGZ, metrics.config, None)
+    config = parse(CONFIGZ, configz.config, None)
     return KubeletAnswers(
         node=node,
         # A damaged text proves nothing, not even by the rows before the damage.

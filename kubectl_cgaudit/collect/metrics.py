@@ -1,15 +1,9 @@
-"""Parse what a kubelet answers: Prometheus text and /configz."""
+"""Parse the Prometheus text of a kubelet's /metrics and /metrics/cadvisor."""
 
 import re
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Literal
 
-import msgspec
-from msgspec import Struct
-
-from kubectl_cgaudit.collect import quantity
-from kubectl_cgaudit.collect.model import KubeletConfig
 from kubectl_cgaudit.errors import InputError
 
 _SHARES = "container_spec_cpu_shares"
@@ -28,38 +22,7 @@ _UNESCAPED = {"n": "\n", "\\": "\\", '"': '"'}
 _MOST_ROWS = 100_000
 _LARGEST = 2**53
 _SHOWN = 60
-_DURATION = re.compile(r"((?:\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})(?:h|ms|m|us|µs|μs|ns|s)){1,8}", re.ASCII)
-_DURATION_PART = re.compile(r"([\d.]+)([^\d.]+)")
-_US = {
-    "h": Decimal(3_600_000_000),
-    "m": Decimal(60_000_000),
-    "s": Decimal(1_000_000),
-    "ms": Decimal(1000),
-    **dict.fromkeys(("us", "µs", "μs"), Decimal(1)),
-    "ns": Decimal("0.001"),
-}
-_LONGEST_PERIOD_US = 1_000_000
-
 _Row = tuple[dict[str, str], float]
-
-
-class _Kubelet(Struct, rename="camel"):
-    """The fields of a KubeletConfiguration. The kubelet has put its defaults in and leaves out what is empty."""
-
-    cgroup_driver: str | None = None
-    cgroups_per_qos: bool | None = msgspec.field(default=None, name="cgroupsPerQOS")
-    enforce_node_allocatable: list[str] | None = None
-    system_reserved_cgroup: str | None = None
-    kube_reserved_cgroup: str | None = None
-    system_reserved: dict[str, str] | None = None
-    kube_reserved: dict[str, str] | None = None
-    cpu_cfs_quota: bool | None = msgspec.field(default=None, name="cpuCFSQuota")
-    cpu_cfs_quota_period: str | None = msgspec.field(default=None, name="cpuCFSQuotaPeriod")
-    cpu_manager_policy: str | None = None
-
-
-class _Configz(Struct):
-    kubeletconfig: _Kubelet
 
 
 def shares(text: bytes) -> dict[str, int]:
@@ -104,47 +67,6 @@ def stats_from_spec(text: bytes) -> bool:
     """Whether the shares come from the pods' specs and not from the kernel. Raises InputError as the others do."""
     rows = _rows(_checked(text), "kubelet_metrics_provider")
     return any(row.get("provider") == "cri" and value == 1 for row, value in rows)
-
-
-def config(body: bytes) -> KubeletConfig:
-    """What /configz says. Raises InputError when it is none."""
-    try:
-        said = msgspec.json.decode(body, type=_Configz).kubeletconfig
-    except msgspec.ValidationError as error:
-        raise InputError(f"the answer is no kubelet configuration: {error}; {_AGAIN}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise InputError(f"the answer is not JSON but {_shown(_excerpt(body))}; {_AGAIN}") from None
-    return KubeletConfig(
-        cgroup_driver=said.cgroup_driver or None,
-        cgroups_per_qos=said.cgroups_per_qos is not False,
-        # The kubelet turns an absent list into [pods] before it answers, so here absent means that it is empty.
-        enforce_node_allocatable=tuple(said.enforce_node_allocatable or ()),
-        system_reserved_cgroup=said.system_reserved_cgroup or None,
-        kube_reserved_cgroup=said.kube_reserved_cgroup or None,
-        system_reserved_milli=_cpu("systemReserved", said.system_reserved),
-        kube_reserved_milli=_cpu("kubeReserved", said.kube_reserved),
-        cpu_cfs_quota=said.cpu_cfs_quota is not False,
-        cpu_cfs_quota_period_us=_period_us(said.cpu_cfs_quota_period or "100ms"),
-        cpu_manager_policy=said.cpu_manager_policy or None,
-    )
-
-
-def _cpu(key: str, reserved: dict[str, str] | None) -> int | None:
-    if not reserved or "cpu" not in reserved:
-        return None
-    try:
-        return quantity.milli(reserved["cpu"])
-    except InputError as error:
-        raise InputError(f"{key}.cpu: {error}") from None
-
-
-def _period_us(text: str) -> int:
-    microseconds = Decimal(0)
-    if len(text) <= _SHOWN and _DURATION.fullmatch(text):
-        microseconds = sum((Decimal(n) * _US[unit] for n, unit in _DURATION_PART.findall(text)), Decimal(0))
-    if not 1 <= microseconds <= _LONGEST_PERIOD_US:
-        raise InputError(f"cpuCFSQuotaPeriod {_shown(text)} is no duration from 1us to 1s; {_AGAIN}")
-    return int(microseconds)
 
 
 def _checked(text: bytes) -> str:

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.collect import files, kubelet_answers, live, quantity, selector, snapshot
 from kubectl_cgaudit.collect.assemble import Assembly
+from kubectl_cgaudit.collect.configz import config
 from kubectl_cgaudit.collect.door import Answer
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
-from kubectl_cgaudit.collect.metrics import config
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.collect.transport import Api
