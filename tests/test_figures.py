@@ -31,12 +31,23 @@ MIXED = audited(
     )
 )
 
+# The kubelet of after counts the pods' own requests, which moves CPU between them; on cgroup v1 it does not start.
+LOST = audited(
+    cluster(
+        *[node(name, kubelet="v1.31.9") for name in ("n1", "n2")],
+        *[pod(f"own-{on}", container("app", "1"), on=on, resources={"requests": {"cpu": "2"}}) for on in ("n1", "n2")],
+        *[pod(f"p{at}-{on}", container("app", "1"), on=on) for at in (1, 2) for on in ("n1", "n2")],
+    ),
+    "- runtimes: {default: runc 1.3.6}\n- {match: {name: n1}, cgroup: v1}",
+    "kubelet=1.35",
+)
+
 
 def said(pod: Figures) -> dict[str, object]:
     return {name: getattr(pod, name) for name in Figures.__slots__}
 
 
-@pytest.mark.parametrize("audit", [RECORDED, BLIND, MIXED], ids=["known", "open", "mixed"])
+@pytest.mark.parametrize("audit", [RECORDED, BLIND, MIXED, LOST], ids=["known", "open", "mixed", "lost"])
 def test_figures_are_those_of_the_records(audit: Audit) -> None:
     seen = 0
     for workload in audit.workloads:
@@ -45,6 +56,14 @@ def test_figures_are_those_of_the_records(audit: Audit) -> None:
             assert said(of_source) == said(of_audit(record))
             seen += 1
     assert seen == audit.coverage.pods_audited > 5
+
+
+def test_a_pod_that_does_not_come_back_neither_gains_nor_loses() -> None:
+    effects = {pod.name: pod.effects for each in LOST.workloads for pod in figures(each.pods)}
+    assert effects == {
+        **dict.fromkeys(("own-n1", "p1-n1", "p2-n1"), ("stops",)),
+        **dict.fromkeys(("own-n2", "p1-n2", "p2-n2"), ("unknown",)),
+    }
 
 
 def test_pods_of_one_kind_have_one_form_however_their_containers_are_called() -> None:

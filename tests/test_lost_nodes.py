@@ -33,7 +33,7 @@ def test_of_a_node_that_does_not_come_back_nothing_is_shown_after() -> None:
         "CPU FOR PODS": "80% -> stops",
     }
     (workload,) = [line for line in wide if line.startswith("default/w-b ")]
-    assert re.split("  +", workload)[2:7] == ["stops", "likely", "stops", "stops", "c: shares 1024 (1 x default)"]
+    assert re.split("  +", workload)[2:7] == ["stops", "likely", "stops", "4 -> stops (w-b on b)", "80% -> stops"]
     assert "| b | likely | v1 → stops | 4096 : 1024 → stops | 4 : 1 → stops | 80% → stops | 20% → stops |" in page
     assert "| b | cgroup version | v1 | stops | assumed | test rule 1 |" in page
     shown = html.render(audit)
@@ -45,3 +45,16 @@ def test_of_a_node_that_does_not_come_back_only_that_is_said() -> None:
     pods = [pod("p", container("a", "200m"), container("b", "20m"), resources={"requests": {"cpu": "2"}})]
     found = audited(cluster(node(kubelet="v1.30.1"), *pods), V1, "kubelet=1.35")
     assert [each.rule for each in found.findings] == ["CGA101"]
+
+
+def test_of_a_workload_that_stops_in_part_a_pod_that_stops_is_named() -> None:
+    """The others do not change, and a healthy pod of theirs was said to stop."""
+    nodes = [node("a", kubelet="v1.36.2"), node("b")]
+    twins = [pod(f"agent-{on}", container("c", "1"), on=on, owner=("DaemonSet", "agent")) for on in ("a", "b")]
+    audit = audited(cluster(*nodes, *twins), f"{V1}\n- {{match: {{name: a}}, cgroup: v2}}", "kubelet=1.35")
+    (workload,) = audit.workloads
+    assert [(each.name, each.effects) for each in workload.pods] == [("agent-a", ()), ("agent-b", ("stops",))]
+    (row,) = [line for line in table.render_wide(audit).splitlines() if line.startswith("default/agent ")]
+    assert re.split("  +", row)[4:7] == ["stops", "4 -> stops (agent-b on b)", "80% -> stops"]
+    assert "| 2 | **does not run after the move** | likely | stops | 80% → stops |" in markdown.render(audit)
+    assert '<b>stops</b><span class="also">4 × system.slice on b</span>' in html.render(audit)

@@ -21,7 +21,8 @@ from kubectl_cgaudit.predict.tree import NodeTree
 
 _LOSES: frozenset[Effect] = frozenset({"loses"})
 _GAINS: frozenset[Effect] = frozenset({"gains"})
-_NEITHER: frozenset[Effect] = frozenset()
+NEITHER: frozenset[Effect] = frozenset()
+"""Neither loses nor gains, as what does not come back does not."""
 
 
 def audited(comparison: Comparison, index: int, thresholds: Thresholds) -> PodAudit:
@@ -84,7 +85,7 @@ def by_share(change: float | None, thresholds: Thresholds) -> frozenset[Effect]:
     """What a change against the system comes to."""
     if (change or 0.0) <= -thresholds.system_loss:
         return _LOSES
-    return _GAINS if (change or 0.0) >= thresholds.system_gain else _NEITHER
+    return _GAINS if (change or 0.0) >= thresholds.system_gain else NEITHER
 
 
 def inside(containers: Iterable[tuple[Fixed | Moment, Fixed | Moment]], thresholds: Thresholds) -> set[Effect]:

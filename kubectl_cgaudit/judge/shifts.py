@@ -7,7 +7,7 @@ from msgspec import Struct
 from kubectl_cgaudit.judge.audit import Effect
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.kinds import PullChange
-from kubectl_cgaudit.judge.pods import by_share
+from kubectl_cgaudit.judge.pods import NEITHER, by_share
 from kubectl_cgaudit.judge.rounding import as_said, relative, shown
 from kubectl_cgaudit.judge.thresholds import Thresholds
 
@@ -17,9 +17,6 @@ Shift = tuple[float, str, float, float]
 
 Sure = tuple[float, float, float, float, float]
 """The change against the system that holds in every case, before and after it, and the share of the node before and after."""
-
-
-_NOTHING: frozenset[Effect] = frozenset()
 
 
 class Shifts(Struct, frozen=True, gc=False):
@@ -53,7 +50,7 @@ def shifts(
     for place, (case, (qos, was, will, competes)) in enumerate(zip(comparison.cases, pulls, strict=True)):
         if case.lost:
             changes.append(None)
-            effects.append(_NOTHING)
+            effects.append(NEITHER)
             moved.append(0.0)
             continue
         before = case.before.pods.fraction(qos, was) if competes else 0.0

@@ -9,7 +9,7 @@ from kubectl_cgaudit.judge.audit import Confidence, Effect, PodAudit
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
 from kubectl_cgaudit.judge.figures import Figures, Fixed, Form, Named, Pull, fixed, of_audit, shares
-from kubectl_cgaudit.judge.pods import audited, by_share, effects
+from kubectl_cgaudit.judge.pods import NEITHER, audited, by_share, effects
 from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.lazy import Lazy
@@ -67,7 +67,10 @@ class Source:
         form, pulls = self._form(comparison, index, pod, kind)
         values = shares(self._moments(node), pulls)
         of_share = tuple(
-            [by_share(relative(values[at + 1], values[at + 3]), self._thresholds) for at in range(0, 2 * len(pulls), 4)]
+            [
+                NEITHER if case.lost else by_share(relative(values[at + 1], values[at + 3]), self._thresholds)
+                for case, at in zip(comparison.cases, range(0, 2 * len(pulls), 4), strict=True)
+            ]
         )
         return Figures(
             pod.name,

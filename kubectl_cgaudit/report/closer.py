@@ -16,8 +16,10 @@ from kubectl_cgaudit.judge.audit import (
     PodAudit,
     WorkloadAudit,
 )
-from kubectl_cgaudit.judge.source import figures, named
+from kubectl_cgaudit.judge.source import named
+from kubectl_cgaudit.report.content import times
 from kubectl_cgaudit.report.pictures.levels import Level, of_case
+from kubectl_cgaudit.report.stopping import stopping
 from kubectl_cgaudit.report.words import arrow, number, percent, ratio_to_system, signed
 
 SubjectKey = tuple[str | None, str, str | None]
@@ -56,8 +58,8 @@ def closer(
     workload: WorkloadAudit, nodes: Mapping[str, NodeAudit], findings: Mapping[SubjectKey, Sequence[Finding]]
 ) -> Closer | None:
     """The closer look; None where no pod was predicted."""
-    change, stopping = _decisive(workload), _stopping(workload)
-    pod = named(workload.pods, stopping or (change.pod if change else ""))
+    change, stops = _decisive(workload), stopping(workload)
+    pod = named(workload.pods, stops.pod if stops else change.pod if change else "")
     if pod is None or pod.node not in nodes:
         return None
     node = nodes[pod.node]
@@ -71,14 +73,13 @@ def closer(
         pod=pod,
         when=pod.cases[index].when,
         now=now,
-        after=() if stopping else after,
+        after=() if stops else after,
         rows=tuple(
-            (name, writer, was, "stops" if stopping else then)
-            for name, writer, was, then in _rows(now, after, pod, index)
+            (name, writer, was, "stops" if stops else then) for name, writer, was, then in _rows(now, after, pod, index)
         ),
         why=_why(workload, pod, case, index),
         findings=findings.get((workload.namespace, workload.name, workload.kind), ()),
-        others=_chosen_for(workload, None if stopping else change) if len(workload.pods) > 1 else "",
+        others=_chosen_for(workload, None if stops else change) if len(workload.pods) > 1 else "",
     )
 
 
@@ -90,13 +91,6 @@ def _decisive(workload: WorkloadAudit) -> Change | None:
     if workload.effect == "unknown" and inside and worst:
         return min(worst, inside, key=lambda change: change.change)
     return best if workload.effect == "gains" and best else worst
-
-
-def _stopping(workload: WorkloadAudit) -> str | None:
-    """The first of its pods that does not run after the move."""
-    if workload.effect != "stops":
-        return None
-    return min((pod.name for pod in figures(workload.pods) if "stops" in pod.effects), default=None)
 
 
 def _chosen_for(workload: WorkloadAudit, change: Change | None) -> str:
@@ -126,7 +120,7 @@ def _rows(
         yield name, before.writer, percent(before.own.fraction), percent(then.own.fraction)
     case = pod.cases[index]
     yield "= this pod, of the node", "", percent(case.before.share), percent(case.after.share)
-    yield "= this pod, times system.slice", "", _times(case.before), _times(case.after)
+    yield "= this pod, times system.slice", "", times(case.before.against_system), times(case.after.against_system)
     for container in pod.containers:
         each = container.cases[index]
         if each.before.in_pod is not None:
@@ -136,10 +130,6 @@ def _rows(
                 percent(each.before.in_pod),
                 percent(each.after.in_pod),
             )
-
-
-def _times(moment: Moment) -> str:
-    return "?" if moment.against_system is None else number(moment.against_system)
 
 
 def _why(workload: WorkloadAudit, pod: PodAudit, case: NodeCase, index: int) -> str:

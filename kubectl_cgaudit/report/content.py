@@ -25,6 +25,7 @@ from kubectl_cgaudit.judge.audit import (
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.report import apart
 from kubectl_cgaudit.report.escape import shorten, visible
+from kubectl_cgaudit.report.stopping import stopping
 from kubectl_cgaudit.report.words import (
     EFFECT_WORDS,
     arrow,
@@ -270,11 +271,12 @@ def pods(workload: WorkloadAudit) -> str:
 
 def share(workload: WorkloadAudit) -> str:
     """The fraction of its node's CPU before and after, of the pod and case where it changes most."""
-    if workload.share is None:
-        return "stops" if only_stops(workload) else "?"
-    before, after = percent(workload.share.before), percent(workload.share.after)
     if only_stops(workload):
-        return arrow(before, "stops")
+        stops = stopping(workload)
+        return "stops" if stops is None or stops.share is None else arrow(percent(stops.share), "stops")
+    if workload.share is None:
+        return "?"
+    before, after = percent(workload.share.before), percent(workload.share.after)
     return arrow(before, after) + (" in the worst case" if is_open(workload) else "")
 
 
@@ -321,7 +323,12 @@ def _quota(quota_us: int | None) -> str:
 
 def times_system(case: CaseChange) -> str:
     """A cgroup's CPU as a multiple of system.slice's, before and after."""
-    return arrow(*("?" if m.against_system is None else number(m.against_system) for m in (case.before, case.after)))
+    return arrow(times(case.before.against_system), times(case.after.against_system))
+
+
+def times(against_system: float | None) -> str:
+    """A multiple of system.slice's CPU."""
+    return "?" if against_system is None else number(against_system)
 
 
 def rules(findings: Iterable[Finding], most: int) -> list[RuleGroup]:

@@ -13,6 +13,7 @@ from kubectl_cgaudit.report.groups import grouped
 from kubectl_cgaudit.report.inside import Inside, moving
 from kubectl_cgaudit.report.pictures import curves, flow
 from kubectl_cgaudit.report.pieces import together
+from kubectl_cgaudit.report.stopping import stopping
 from kubectl_cgaudit.report.terms import TERMS
 
 MOST = 4_900_000
@@ -93,6 +94,7 @@ def _environment() -> Environment:
         columns=flow.flow,
         flow_size=(flow.WIDTH, flow.HEIGHT),
         first=first,
+        stopping=stopping,
         closer=closer.closer,
         finding_page=links.finding_page,
         method_page=links.METHOD,

@@ -7,6 +7,7 @@ from msgspec import Struct
 from kubectl_cgaudit.judge.audit import WorkloadAudit
 from kubectl_cgaudit.report import content
 from kubectl_cgaudit.report.screen import WIDEST, Column, Screen, columns, cut, lines, middle
+from kubectl_cgaudit.report.stopping import stopping
 from kubectl_cgaudit.report.words import (
     against_system,
     arrow,
@@ -51,25 +52,27 @@ def _effect(workload: WorkloadAudit) -> str:
 
 
 def _cpu_of_node(workload: WorkloadAudit) -> str:
+    if only_stops(workload):
+        return content.share(workload)
     share = workload.share
-    if not share:
-        return "stops" if only_stops(workload) else "?"
-    return arrow(percent(share.before), "stops" if only_stops(workload) else percent(share.after))
+    return arrow(percent(share.before), percent(share.after)) if share else "?"
 
 
 def _cpu_of_named(workload: WorkloadAudit) -> str:
     """The same, and of which pod, where that is not the one of WORST POD."""
     share, worst = workload.share, workload.against_system
     said = _cpu_of_node(workload)
-    return f"{said} ({share.pod} on {share.node})" if share and (not worst or share.pod != worst.pod) else said
+    if share is None or only_stops(workload) or (worst and share.pod == worst.pod):
+        return said
+    return f"{said} ({share.pod} on {share.node})"
 
 
 def _worst_pod(workload: WorkloadAudit) -> str:
+    if only_stops(workload):
+        stops = stopping(workload)
+        return f"{content.times(stops.against_system)} -> stops ({stops.pod} on {stops.node})" if stops else ""
     change = workload.against_system
-    if not change:
-        return "" if only_stops(workload) else "?"
-    after = "stops" if only_stops(workload) else number(change.after)
-    return f"{number(change.before)} -> {after} ({change.pod} on {change.node})"
+    return f"{number(change.before)} -> {number(change.after)} ({change.pod} on {change.node})" if change else "?"
 
 
 def _inside(workload: WorkloadAudit) -> str:
