@@ -78,8 +78,8 @@ def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> _Mov
     losers = [part for part in parts if _loses(context, part.change)]
     if not losers:
         return None
-    # With several losers the one with the largest part of the pod is the app.
-    loser = max(losers, key=lambda part: (part.was, part.container.name))
+    # With several losers the one with the largest part of the pod is the app; of equal parts it is who loses most.
+    loser = max(losers, key=lambda part: (part.was, -(part.change or 0.0), part.container.name))
     badness = -(loser.change or 0.0)
 
     def words() -> tuple[str, str]:

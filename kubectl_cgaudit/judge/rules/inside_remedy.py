@@ -11,9 +11,10 @@ from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import Setup, unit_of
 from kubectl_cgaudit.judge.compare import PodCase
-from kubectl_cgaudit.judge.rules.rebalance import Balance, restored
+from kubectl_cgaudit.judge.rules.rebalance import Balance, Measure, restored
 from kubectl_cgaudit.predict.shape import kubelet_value
 from kubectl_cgaudit.predict.tree import Cgroup
+from kubectl_cgaudit.text import percent
 
 
 class Part(NamedTuple):
@@ -28,7 +29,7 @@ class Part(NamedTuple):
 
 
 def _rest(parts: Sequence[Part], losing: Part) -> tuple[int, float]:
-    """The weight after of the others that do not gain, and that of before over the loser's."""
+    """The value after of the others that do not gain, and that of before over the loser's."""
     others = [part for part in parts if part is not losing and part.change is not None and part.change <= 0]
     before = sum(part.before.value or 0 for part in others)
     return sum(part.after.value or 0 for part in others), before / (losing.before.value or 1)
@@ -39,13 +40,12 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     pod, used = placed
     gainers = [part for part in parts if (part.change or 0.0) > 0]
     now, then = case.case.now, case.case.then
-    formula = then.runtime(used).formula
-    # Who loses and gains competes, so each has a value and its runtime a formula.
+    # Who loses and gains competes, so each has a value.
     balance = Balance(
         loser=_asks(losing.container, pod, then),
         gainers=tuple(_asks(part.container, pod, then) for part in gainers),
         ratios=tuple((part.before.value or 0) / (losing.before.value or 1) for part in gainers),
-        formula="linear" if formula == "linear" else "quadratic",
+        measure=_measure(then, used),
         most_lost=most_lost,
         rest=_rest(parts, losing),
     )
@@ -61,16 +61,17 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     late = _late(now, then, used)
     enough = balance.enough((raised, balance.gainers))
     has = f"{loser.name} {balance.loser}m" if balance.loser else f"{loser.name} no request"
-    with_limits = _limits(pod, loser, raised, raise_to)
+    values = f"{_values(then)} {order}"
+    with_limits = _at_whose_cost(balance, raised, names) + _limits(pod, loser, raised, raise_to)
     if enough and raised > balance.loser and raise_to == pods.now:
         # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
         return (
             f"Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays "
-            f"{pods.now}m: {has} -> {raised}m; weights {order} = {_row(balance.weights((raised, balance.gainers)))}, "
+            f"{pods.now}m: {has} -> {raised}m; {values} = {_row(balance.values((raised, balance.gainers)))}, "
             f"against {was} now.{with_limits}{late}"
         )
     more = f"{raised}m, {raise_to - pods.now}m more a pod to schedule.{with_limits}{late}"
-    if shifted[0] <= balance.loser or not balance.enough(shifted):
+    if shifted[0] <= balance.loser:
         none = "No shift of the request between them restores the old ratio."
         return f"{none} Raising {loser.name} alone does: {more}" if enough else none
     lowered = [
@@ -78,12 +79,14 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
         for name, old, new in zip(names, balance.gainers, shifted[1], strict=True)
         if old != new
     ]
-    shift = f"{', '.join([f'{has} -> {shifted[0]}m', *lowered])}; weights {order} = {_row(balance.weights(shifted))}"
-    alone = f" Raising {loser.name} alone takes {more}" if enough else _limits(pod, loser, shifted[0], shift_to) + late
+    shift = (
+        f"{', '.join([f'{has} -> {shifted[0]}m', *lowered])}; {values} = {_row(balance.values(shifted))}, as {was} now."
+        f"{_limits(pod, loser, shifted[0], shift_to)}"
+    )
+    alone = f" Raising {loser.name} alone takes {more}" if enough else late
     if shift_to == pods.now:
-        free = "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight"
-        return f"{free}: {shift}, as {was} now.{alone}"
-    return f"Shift the request inside the pod: {shift}, as {was} now. {pods.changes(shift_to)}{alone}"
+        return f"Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: {shift}{alone}"
+    return f"Shift the request inside the pod: {shift} {pods.changes(shift_to)}{alone}"
 
 
 def _lowered(case: PodCase, placed: PlacedPod, losing: Part, gainers: list[Part], balance: Balance) -> str:
@@ -96,19 +99,40 @@ def _lowered(case: PodCase, placed: PlacedPod, losing: Part, gainers: list[Part]
         for part, old, new in zip(gainers, balance.gainers, lowered, strict=True)
         if old != new
     ]
-    if not changed or not balance.enough((balance.loser, lowered)):
+    if not changed or not balance.fair((balance.loser, lowered)):
         return "No smaller request of those that gain restores the old ratio."
     order = " : ".join(part.container.name for part in (losing, *gainers))
     was = " : ".join(str(part.before.value) for part in (losing, *gainers))
-    weights = _row(balance.weights((balance.loser, lowered)))
+    values = f"{_values(then)} {order} = {_row(balance.values((balance.loser, lowered)))}"
     pods = _PodRequest(pod, then)
     names = [part.container.name for part in gainers]
     after = pods.after(dict(zip(names, lowered, strict=True)))
     other = "" if after == pods.now else f" {pods.changes(after)}"
     return (
-        f"Give those that gain a smaller request, which costs nothing to schedule: {', '.join(changed)}; weights {order} = "
-        f"{weights}, against {was} now.{other}{_late(case.case.now, then, used)}"
+        f"Give those that gain a smaller request, which costs nothing to schedule: {', '.join(changed)}; {values}, "
+        f"against {was} now.{other}{_late(case.case.now, then, used)}"
     )
+
+
+def _at_whose_cost(balance: Balance, raised: int, names: Sequence[str]) -> str:
+    """Who else lacks too much once the loser alone is raised, as weights are whole."""
+    _, *lacking = balance.lacking((raised, balance.gainers))
+    less = [(name, lacks) for name, lacks in zip(names, lacking, strict=True) if lacks >= balance.most_lost]
+    if not less:
+        return ""
+    (first, most), *others = less
+    also = "".join(f", {name} {percent(lacks)}" for name, lacks in others)
+    return f" But then {first} lacks {percent(most)} of its part of now{also}."
+
+
+def _measure(setup: Setup, used: str) -> Measure:
+    if setup.cgroup == "v1":
+        return "shares"
+    return "linear" if setup.runtime(used).formula == "linear" else "quadratic"
+
+
+def _values(setup: Setup) -> str:
+    return "shares" if setup.cgroup == "v1" else "weights"
 
 
 def _late(now: Setup, then: Setup, used: str) -> str:

@@ -1,94 +1,130 @@
 """Requests that give a container back the part of its pod's CPU that others gained. Requests in thousandths of a CPU."""
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import product
+from typing import Literal
 
 from msgspec import Struct
 
-from kubectl_cgaudit.cgroups.weights import MAX_WEIGHT, Formula, milli_to_shares, shares_with_weight, weight_of
+from kubectl_cgaudit.cgroups.weights import (
+    MAX_SHARES,
+    MAX_WEIGHT,
+    MIN_SHARES,
+    milli_to_shares,
+    shares_with_weight,
+    weight_of,
+)
 
 Requests = tuple[int, tuple[int, ...]]
 """That of the loser, and those of the gainers."""
+Measure = Literal["shares", "linear", "quadratic"]
+"""What containers compete with: shares on cgroup v1, on v2 the weight that a formula makes of them."""
+_FEW = 6
 
 
 class Balance(Struct, frozen=True):
     """Who lost to whom, and what is wanted back.
 
-    ratios: the weight of each gainer over the loser's, as it was. rest: the weight of those that neither gain nor are the
+    ratios: the value of each gainer over the loser's, as it was. rest: the value of those that neither gain nor are the
     loser, and what it was over the loser's: they keep their requests. most_lost: the fraction (0..1) of its part from which on
-    the loser still lacks too much: weights are whole, and 1 is the least, so not every ratio is reached.
+    a container lacks too much: values are whole, and 1 is the least weight, so not every ratio is reached.
     """
 
     loser: int
     gainers: tuple[int, ...]
     ratios: tuple[float, ...]
-    formula: Formula
+    measure: Measure
     most_lost: float
     rest: tuple[int, float] = (0, 0.0)
 
-    def weights(self, requests: Requests) -> list[int]:
+    def values(self, requests: Requests) -> list[int]:
         """The loser's and the gainers'."""
         loser, gainers = requests
-        return [weight(milli, self.formula) for milli in (loser, *gainers)]
+        return [value(milli, self.measure) for milli in (loser, *gainers)]
+
+    def lacking(self, requests: Requests) -> list[float]:
+        """The fraction of its part that each lacks with these requests, the loser first; below 0 it has more than it had."""
+        values = self.values(requests)
+        rest, was = self.rest
+        grown = (1 + sum(self.ratios) + was) / (sum(values) + rest)
+        return [1 - own * grown / ratio for own, ratio in zip(values, (1.0, *self.ratios), strict=True)]
 
     def lacks(self, requests: Requests) -> float:
-        """The fraction of its part that the loser lacks with these requests; below 0 it has more than it had."""
-        weights = self.weights(requests)
-        rest, was = self.rest
-        return 1 - weights[0] / (sum(weights) + rest) * (1 + sum(self.ratios) + was)
+        """What the loser lacks."""
+        return self.lacking(requests)[0]
 
     def enough(self, requests: Requests) -> bool:
         """Whether the loser has its part back, as near as is asked for."""
         return self.lacks(requests) < self.most_lost
 
-    def shifted(self) -> Requests:
-        """Requests with the same sum, as near as whole weights allow; those of now where a gainer asks for nothing.
+    def fair(self, requests: Requests) -> bool:
+        """Whether it has, and none of the gainers lacks as much instead."""
+        return max(self.lacking(requests)) < self.most_lost
 
-        Where the nearest are not enough, the first that lack nothing. The more the loser has, the less it lacks: bisected,
-        as weighing the two sides against each other in turn need not settle.
+    def shifted(self) -> Requests:
+        """Requests with the same sum that are fair, of these the nearest; those of now where there are none.
+
+        Who asks for nothing has nothing to give. The more the loser has, the less it lacks: bisected, as weighing the two
+        sides against each other in turn need not settle.
         """
-        if not all(self.gainers):
-            return self.loser, self.gainers
-        least, most = self.loser, self.loser + sum(self.gainers) - len(self.gainers)
+        least, most = self.loser, self.loser + sum(max(0, each - 1) for each in self.gainers)
         while least < most:
             middle = (least + most) // 2
             if self.lacks(self._split(middle)) > 0:
                 least = middle + 1
             else:
                 most = middle
-        around = [self._split(mine) for mine in (least - 1, least) if mine >= self.loser]
-        nearest = min(around, key=lambda each: abs(self.lacks(each)))
-        return nearest if self.enough(nearest) else around[-1]
+        near = [self._split(mine) for mine in (least - 1, least)]
+        fair = [each for each in (*near, *self._whole(least)) if each[0] >= self.loser and self.fair(each)]
+        return min(fair, key=lambda each: abs(self.lacks(each)), default=(self.loser, self.gainers))
+
+    def _whole(self, mine: int) -> Iterator[Requests]:
+        """With about so much for the loser, and for each gainer the value just below or above what it should have."""
+        below, above = ([self._at_most(each, place) for place, each in enumerate(row)] for row in self._beside(mine))
+        choices = list(zip(below, above, strict=True))
+        for theirs in product(*choices) if len(choices) <= _FEW else (below, above):
+            yield self.loser + sum(self.gainers) - sum(theirs), tuple(theirs)
+
+    def _beside(self, mine: int) -> tuple[list[int], list[int]]:
+        wanted = [self._theirs(mine) * ratio for ratio in self.ratios]
+        return [math.floor(each) for each in wanted], [math.ceil(each) for each in wanted]
+
+    def _at_most(self, wanted: float, place: int) -> int:
+        return min(self.gainers[place], request_for(wanted, self.measure))
 
     def _split(self, mine: int) -> Requests:
         """With so much for the loser, the rest among the gainers in their own ratios; the largest takes what is over."""
         theirs = list(self.lowered(mine))
         left = self.loser + sum(self.gainers) - mine - sum(theirs)
         for place in sorted(range(len(theirs)), key=lambda place: -self.gainers[place]):
-            given = max(1, min(self.gainers[place], theirs[place] + left))
+            given = min(self.gainers[place], max(1, theirs[place] + left))
             left -= given - theirs[place]
             theirs[place] = given
         return mine, tuple(theirs)
 
     def lowered(self, mine: int) -> tuple[int, ...]:
         """Requests of the gainers, none larger than now, beside which so much for the loser gives it its part back."""
-        own = weight(mine, self.formula)
+        theirs = self._theirs(mine)
+        return tuple(self._at_most(theirs * ratio, place) for place, ratio in enumerate(self.ratios))
+
+    def _theirs(self, mine: int) -> float:
+        """What all gainers should have beside so much for the loser, over what they had together over the loser."""
+        own = value(mine, self.measure)
         rest, was = self.rest
         # What the rest gained on the loser they give up too.
-        theirs = max(0.0, own - (rest - own * was) / sum(self.ratios))
-        return tuple(
-            min(old, request_for(theirs * ratio, self.formula))
-            for old, ratio in zip(self.gainers, self.ratios, strict=True)
-        )
+        return max(0.0, own - (rest - own * was) / sum(self.ratios))
 
     def raised(self) -> int:
-        """The request of the loser alone that is enough beside those of the gainers: the nearest weight, or the next one."""
+        """The request of the loser alone that is enough beside those of the gainers: the nearest, and fair if any is."""
         rest, was = self.rest
-        wanted = (sum(self.weights((self.loser, self.gainers))[1:]) + rest) / (sum(self.ratios) + was)
-        nearest = max(self.loser, request_for(wanted, self.formula))
-        if self.enough((nearest, self.gainers)):
-            return nearest
-        return max(self.loser, request_for(math.ceil(wanted), self.formula))
+        wanted = (sum(self.values((self.loser, self.gainers))[1:]) + rest) / (sum(self.ratios) + was)
+        around = [max(self.loser, request_for(each, self.measure)) for each in (wanted, wanted - 0.5, wanted + 0.5)]
+        near = sorted(around, key=lambda mine: abs(self.lacks((mine, self.gainers))))
+        fair = [mine for mine in near if self.fair((mine, self.gainers))]
+        enough = [mine for mine in near if self.enough((mine, self.gainers))]
+        return [*fair, *enough, max(around)][0]
 
 
 @lru_cache(maxsize=4096)
@@ -98,16 +134,19 @@ def restored(balance: Balance) -> tuple[Requests, int]:
 
 
 @lru_cache(maxsize=4096)
-def weight(milli: int, formula: Formula) -> int:
-    """The weight that a formula makes of a request."""
-    return weight_of(milli_to_shares(milli), formula)
+def value(milli: int, measure: Measure) -> int:
+    """What a container with this request competes with."""
+    shares = milli_to_shares(milli)
+    return shares if measure == "shares" else weight_of(shares, measure)
 
 
-def request_for(wanted: float, formula: Formula) -> int:
-    """The smallest request whose weight comes nearest to the wanted one."""
-    return _least_request(max(1, min(MAX_WEIGHT, round(wanted))), formula)
+def request_for(wanted: float, measure: Measure) -> int:
+    """The smallest request whose value comes nearest to the wanted one."""
+    least, most = (MIN_SHARES, MAX_SHARES) if measure == "shares" else (1, MAX_WEIGHT)
+    return _least_request(max(least, min(most, round(wanted))), measure)
 
 
 @lru_cache(maxsize=4096)
-def _least_request(whole: int, formula: Formula) -> int:
-    return -(-shares_with_weight(whole, formula)[0] * 1000 // 1024)
+def _least_request(whole: int, measure: Measure) -> int:
+    shares = whole if measure == "shares" else shares_with_weight(whole, measure)[0]
+    return -(-shares * 1000 // 1024)
