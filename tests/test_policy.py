@@ -371,3 +371,19 @@ def test_severities_are_recorded_in_the_order_of_the_rules() -> None:
 def test_more_that_a_policy_refuses(text: str) -> None:
     with pytest.raises(UsageError):
         parse(text, "p.yaml")
+
+
+def test_of_an_exception_that_is_over_only_what_nothing_else_excepts_counts_again() -> None:
+    over = "{rule: CGA201, reason: old, expires: 2026-05-31}"
+
+    def said(policy: str) -> str:
+        (finding,) = (each for each in under(policy).findings if each.rule == "CGA002")
+        return finding.seen.partition("05-31. ")[2]
+
+    assert said(f"exceptions: [{over}]") == "5 findings that it speaks of count again."
+    assert said(f"exceptions: [{over}, {{rule: CGA201, match: {{namespace: shop}}, reason: new}}]") == (
+        "3 of 5 findings that it speaks of count again."
+    )
+    covered = "All that it speaks of is excepted by the rest of the policy."
+    assert said(f"exceptions: [{over}, {{rule: CGA201, reason: new, expires: 2199-12-31}}]") == covered
+    assert said(f"exceptions: [{over}]\nseverities: {{CGA201: off}}") == covered

@@ -153,3 +153,21 @@ def test_302_advises_what_is_stored_as_it_is_and_nothing_for_what_does_not_start
     stays = audited(cluster(node(kubelet="v1.33.5"), pods), V1, "runtime")
     assert of_rule(stays, "CGA301")["default/p"].seen.startswith("Container c0 ")
     assert of_rule(stays, "CGA302")["default/p"].seen.startswith("Container c1 ")
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "rules", "to"), [("v1.34.0", V1, "runc=1.3.6"), ("v1.36.2", V2_LINEAR, "runc=1.3.6")]
+)
+def test_a_debug_container_is_not_judged_by_the_limit_of_its_pod(kubelet: str, rules: str, to: str) -> None:
+    """It is not there once the pod is created anew."""
+    own = {"limits": {"cpu": "333m"}, "requests": {"cpu": "333m"}}
+    debugged = pod("p", container("app", "200m", "200m"), resources=own, ephemeralContainers=[container("dbg")])
+    found = audited(cluster(node(kubelet=kubelet), debugged), rules, to)
+    assert [each.rule for each in found.findings if each.rule in ("CGA301", "CGA302")] == []
+    assert "stops" not in found.workloads[0].effects
+    # The same limit of a container that stays.
+    kept = pod("p", container("app", "200m", "200m"), container("dbg"), resources=own)
+    found = audited(cluster(node(kubelet=kubelet), kept), rules, to)
+    assert [each.rule for each in found.findings if each.rule in ("CGA301", "CGA302")] == [
+        "CGA301" if rules == V1 else "CGA302"
+    ]

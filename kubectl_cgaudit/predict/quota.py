@@ -55,10 +55,13 @@ def pod_quota(pod: Pod, setup: Setup) -> int | None:
 
 
 def cannot_start(pod: Pod, container: Container, setup: Setup, handler_name: str) -> bool:
-    """Whether the kernel refuses this container's quota. Rule: runc#4982, containerd#12496."""
+    """Whether the kernel refuses this container's quota. Rule: runc#4982, containerd#12496.
+
+    A debug container is not there when its pod is created anew.
+    """
     runtime = setup.runtime(handler_name)
     writes_rounded = setup.driver == "systemd" and runtime.rounds_quota and runtime.name in ("runc", None)
-    if setup.cgroup != "v1" or not writes_rounded:
+    if setup.cgroup != "v1" or not writes_rounded or container.role == "ephemeral":
         return False
     of_pod, own = pod_quota(pod, setup), container_quota(container, pod, setup, runtime)
     return of_pod is not None and own is not None and own > of_pod

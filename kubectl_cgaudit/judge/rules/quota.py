@@ -21,8 +21,12 @@ _CRITICAL, _LOW = graded((0.0, "critical")), graded()
 
 
 def _limited(pod: Pod) -> Iterator[Container]:
-    """Those that may have a quota."""
-    return (container for container in pod.containers if container.limit_milli or pod.limit_milli)
+    """Those that may have a quota after the move: debug containers are not there once the pod is created anew."""
+    return (
+        container
+        for container in pod.containers
+        if container.role != "ephemeral" and (container.limit_milli or pod.limit_milli)
+    )
 
 
 def _is_limited(_context: Context, pod: Pod, _pairs: Pairs) -> bool:
