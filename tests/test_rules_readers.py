@@ -234,3 +234,14 @@ def test_401_cadvisor() -> None:
     exporter = pod("b", container("cadvisor", "100m", image="gcr.io/cadvisor/cadvisor:v0.49.1"))
     (finding,) = of_rule(audited(cluster(node(), exporter), V2_LINEAR, "runtime"), "CGA401").values()
     assert "container_spec_cpu_shares" in finding.seen
+
+
+def test_401_an_old_jvm_that_nothing_is_wrong_with_may_still_read_the_host() -> None:
+    """On v2 before and after: nothing changes for a JVM that knows none of it."""
+    mounted = pod(
+        "p",
+        container("c", "500m", image="openjdk:8u300", volumeMounts=[{"name": "host", "mountPath": "/host"}]),
+        volumes=[{"name": "host", "hostPath": {"path": "/sys/fs/cgroup"}}],
+    )
+    found = the_finding("CGA401", V2_LINEAR, "runtime", node(), mounted)
+    assert (found.severity, " mounts the host's cgroup tree: " in found.seen) == ("low", True)

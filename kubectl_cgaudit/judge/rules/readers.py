@@ -62,7 +62,9 @@ def _look(node: Node, pod: Pod, container: Container, index: int, case: PodCase)
     if found:
         java, fault = found
         runs = f"{name} runs {container.image} ({java})"
-        return _blind(runs, before, after) if fault == "blind" else _misreads(runs, node, before, after)
+        look = _blind(runs, before, after) if fault == "blind" else _misreads(runs, node, before, after)
+        if look:
+            return look
     changes = (before.version, before.value) != (after.version, after.value)
     if changes and _CADVISOR.search(jvm.split(container.image)[0]):
         seen = f"{name} runs cAdvisor: its container_spec_cpu_shares inverts the linear formula (1024 shares show as 2597)."
