@@ -196,3 +196,17 @@ def test_a_static_cpu_manager_is_told(policies: str, nodes: str) -> None:
         if nodes
         else ()
     )
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "told", "weight"),
+    [("v1.31.9", False, 1), ("v1.32.0", True, 1), ("v1.33.13", True, 1), ("v1.34.0", False, 79)],
+)
+def test_what_a_gate_that_is_off_by_default_leaves_out_is_told(kubelet: str, told: bool, weight: int) -> None:
+    own = pod("p", container("app"), resources={"requests": {"cpu": "2"}})
+    found = audited(cluster(node(kubelet=kubelet), own, pod("q", container("app", "1"))), V2_LINEAR)
+    assert [
+        bool(note.startswith("Pod default/p on kubelets 1.32 or 1.33: its own")) for note in found.coverage.notes
+    ] == [True] * told
+    (case,) = next(each for each in found.workloads if each.name == "p").pods[0].cases
+    assert case.before.value == weight

@@ -38,9 +38,10 @@ def test_a_pod_without_a_uid_has_no_path() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "known"), [(None, True), ((1, 31, 9), False), ((1, 32, 0), True), ((1, 33, 0), True)]
+    ("version", "known"),
+    [(None, True), ((1, 31, 9), False), ((1, 32, 0), False), ((1, 33, 99), False), ((1, 34, 0), True)],
 )
-def test_pod_level_resources_are_known_from_1_32_on(version: Any, known: bool) -> None:
+def test_pod_level_resources_count_from_1_34_on(version: Any, known: bool) -> None:
     kubelet = KubeletVersion(*version) if version else None
     assert pod_level_resources(kubelet) is known
     found = cluster(

@@ -24,9 +24,7 @@ V1_NEW = "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.3.6}}"
 def test_302_a_container_that_had_no_quota_has_none_and_not_none_us() -> None:
     limits = {"requests": {"cpu": "100m"}, "limits": {"cpu": "205m"}}
     placed = pod("p", container("app", "77m"), container("b", "10m", "20m"), resources=limits)
-    found = of_rule(
-        audited(cluster(node(cpu="8", kubelet="v1.31.1"), placed), V2_QUADRATIC, "kubelet=1.33.8"), "CGA302"
-    )
+    found = of_rule(audited(cluster(node(cpu="8", kubelet="v1.31.1"), placed), V2_QUADRATIC, "kubelet=1.35"), "CGA302")
     assert found["default/p"].seen.endswith(
         "a limit of 205m acts as 210m after the move (no quota now, 21000 us after)."
     )

@@ -225,3 +225,21 @@ def test_what_workloads_are_called_by() -> None:
     tables = [{"kind": kind, "metadata": {"name": "x", "namespace": "default"}} for kind in ("ReplicaSet", "Job")]
     read = audited(cluster(node(), *tables), V2_LINEAR).coverage
     assert set(read.workload_names.values()) == {"read: top owners"}
+
+
+def test_static_pods_of_a_node_are_each_a_workload() -> None:
+    """The node that owns them is none: etcd and the scheduler of a control plane were one."""
+    names = ("etcd-n1", "kube-scheduler-n1")
+    static = [pod(name, container("c", "100m"), owner=("Node", "n1"), namespace="kube-system") for name in names]
+    found = audited(cluster(node(), *static), V1)
+    assert sorted((each.kind, each.name, each.pod_count) for each in found.workloads) == [
+        ("Pod", name, 1) for name in names
+    ]
+
+
+def test_a_change_that_is_a_threshold_reaches_it() -> None:
+    """10 of 19 and 1 of 2 are exactly 5% apart, and not in nine digits."""
+    pods = pod("p", container("a", "10m"), container("b", "9m"))
+    found = audited(cluster(node(), pods), V1, "v2")
+    assert found.workloads[0].effects == ("loses", "moves", "nominal")
+    assert [each.severity for each in of_rule(found, "CGA204").values()] == ["low"]

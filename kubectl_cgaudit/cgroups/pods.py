@@ -13,8 +13,16 @@ from kubectl_cgaudit.collect.model import Container, Pod
 
 
 def pod_level_resources(kubelet: KubeletVersion | None) -> bool:
-    """Whether the kubelet knows `spec.resources` of a pod (1.32 brought it)."""
-    return kubelet is None or kubelet >= KubeletVersion(1, 32, 0)
+    """Whether the kubelet counts `spec.resources` of a pod.
+
+    The feature gate PodLevelResources is on by default from 1.34; 1.32 and 1.33 have it, off by default.
+    """
+    return kubelet is None or kubelet >= KubeletVersion(1, 34, 0)
+
+
+def may_count_pod_level(kubelet: KubeletVersion | None) -> bool:
+    """Whether a kubelet that is taken not to count them has a gate with which it does."""
+    return kubelet is not None and KubeletVersion(1, 32, 0) <= kubelet < KubeletVersion(1, 34, 0)
 
 
 def container_shares(container: Container, pod: Pod, kubelet: KubeletVersion | None) -> int:

@@ -4,6 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
+from kubectl_cgaudit.cgroups.pods import may_count_pod_level
+from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.collect.model import Cluster, NodeKind, Pod
 from kubectl_cgaudit.judge.audit import Coverage, GapRecord
 from kubectl_cgaudit.text import capital, counted, named
@@ -27,7 +29,7 @@ def cover(cluster: Cluster, unmatched: tuple[str, ...], without_slice: tuple[str
         source=reading.source,
         filter=reading.filter,
         gaps=tuple(gaps),
-        notes=(*reading.notes, *_not_staying(cluster), *_with_own_cpus(cluster)),
+        notes=(*reading.notes, *_not_staying(cluster), *_with_own_cpus(cluster), *_uncounted(cluster, active)),
         unmatched=unmatched,
         nodes_read=len(cluster.nodes),
         nodes_audited=sum(kind == "linux" for kind in kinds.values()),
@@ -90,6 +92,20 @@ def _with_own_cpus(cluster: Cluster) -> Iterator[str]:
         yield (
             f"The CPU manager of {_these('node', names)} is static: containers with CPUs of their own compete for no others, and "
             "the rest for what is left, but shares are shown of all of the node's CPU"
+        )
+
+
+def _uncounted(cluster: Cluster, active: Sequence[Pod]) -> Iterator[str]:
+    """Pods whose own request or limit is left out on the word of a default."""
+    old = {node.name for node in cluster.nodes if may_count_pod_level(KubeletVersion.parse(node.kubelet_version))}
+    pods = [pod for pod in active if pod.node in old and (pod.request_milli is not None or pod.limit_milli)]
+    if pods:
+        names = [f"{pod.namespace}/{pod.name}" for pod in pods]
+        theirs = "its own resources are" if len(pods) == 1 else "their own resources are"
+        yield (
+            f"{capital(_these('pod', names))} on kubelets 1.32 or 1.33: {theirs} taken not to count there, as the feature gate "
+            "PodLevelResources is off by default before 1.34. Where it is on (kubernetes_feature_enabled in the kubelet's "
+            "/metrics is 1) the shares shown of now are not those of these nodes"
         )
 
 

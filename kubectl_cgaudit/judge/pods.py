@@ -83,16 +83,16 @@ def system_change(pod: CaseChange) -> float | None:
 
 def by_share(change: float | None, thresholds: Thresholds) -> frozenset[Effect]:
     """What a change against the system comes to."""
-    if (change or 0.0) <= -thresholds.system_loss:
+    if thresholds.loses(change):
         return _LOSES
-    return _GAINS if (change or 0.0) >= thresholds.system_gain else NEITHER
+    return _GAINS if thresholds.gains(change) else NEITHER
 
 
 def inside(containers: Iterable[tuple[Fixed | Moment, Fixed | Moment]], thresholds: Thresholds) -> set[Effect]:
     """What changes between the containers of a pod, and in their numbers, before and after."""
     found: set[Effect] = set()
     for before, after in containers:
-        if (relative(before.in_pod, after.in_pod) or 0.0) <= -thresholds.pod_move:
+        if thresholds.moves(relative(before.in_pod, after.in_pod)):
             found.add("moves")
         if before.nominal_ratio != after.nominal_ratio:
             found.add("nominal")

@@ -26,5 +26,5 @@ def as_said(change: float) -> float:
 
 
 def relative(before: float | None, after: float | None) -> float | None:
-    """After / before - 1 as it is shown, so that what reads as a threshold reaches it; None where nothing can be compared."""
+    """After / before - 1 as it is shown; None where nothing can be compared."""
     return shown(after / before - 1) if before and after is not None else None

@@ -4,6 +4,9 @@ from msgspec import Struct, structs
 
 from kubectl_cgaudit.errors import UsageError
 
+_NEARLY = 1e-7
+"""What is compared is made of numbers with nine digits: what is a threshold but for their last one reaches it."""
+
 
 class Thresholds(Struct, frozen=True, rename="kebab"):
     """Fractions are of the value before; ratios are plain numbers."""
@@ -20,6 +23,18 @@ class Thresholds(Struct, frozen=True, rename="kebab"):
     """CGA202: the same, where an enforced reserve lowers system.slice below its default."""
     divisible: float = 5.0
     """CGA206: a smaller weight cannot be divided among child cgroups."""
+
+    def loses(self, change: float | None) -> bool:
+        """Whether a pod that changes so against the system loses. None, for what cannot be compared, does not."""
+        return change is not None and change <= _NEARLY - self.system_loss
+
+    def gains(self, change: float | None) -> bool:
+        """Whether such a pod gains."""
+        return change is not None and change >= self.system_gain - _NEARLY
+
+    def moves(self, change: float | None) -> bool:
+        """Whether a container whose part of its pod changes so loses enough of it."""
+        return change is not None and change <= _NEARLY - self.pod_move
 
     def by_name(self) -> dict[str, float]:
         """All of them as they are called outside."""

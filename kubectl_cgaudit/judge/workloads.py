@@ -53,8 +53,8 @@ class Judged:
             self._pods_of_kind[kind.number] += 1
 
     def _of(self, pod: Pod) -> tuple[Key, Tally]:
-        """The workload of a pod. Pods with one controller have one, and mostly the same object says so."""
-        if pod.controller is None:
+        """The workload of a pod. Pods with one controller have one, and mostly the same object says so; a node is none."""
+        if pod.controller is None or pod.controller.kind == "Node":
             return self._tally(key(pod, self._context.cluster))
         own = pod.namespace, id(pod.controller), pod.template_hash
         known = self._by_owner.get(own)

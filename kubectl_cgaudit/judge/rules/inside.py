@@ -53,11 +53,7 @@ def _with_losers(words: Words, moves: Sequence[tuple[str, _Move]], every: Sequen
 
 
 def _may_move(context: Context, _pod: Pod, pairs: Pairs) -> bool:
-    return any(_loses(context, relative(before.in_pod, after.in_pod)) for before, after in pairs)
-
-
-def _loses(context: Context, change: float | None) -> bool:
-    return (change or 0.0) <= -context.thresholds.pod_move
+    return any(context.thresholds.moves(relative(before.in_pod, after.in_pod)) for before, after in pairs)
 
 
 MOVES = PodRule(MOVES_INSIDE, _moves, _GRADED, _may_move)
@@ -75,7 +71,7 @@ def _parts(case: PodCase) -> Iterator[Part]:
 def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> _Move | None:
     pod, _ = placed
     parts = list(_parts(case))
-    losers = [part for part in parts if _loses(context, part.change)]
+    losers = [part for part in parts if context.thresholds.moves(part.change)]
     if not losers:
         return None
     # With several losers the one with the largest part of the pod is the app; of equal parts it is who loses most.

@@ -15,6 +15,7 @@ from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS
 from kubectl_cgaudit.judge.rules.context import Context, Hit, PodRule, graded, pod_hits
 from kubectl_cgaudit.judge.rules.looks import Look
 from kubectl_cgaudit.judge.rules.reserve import reserve_for
+from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.text import number, percent
 
 _NEAR = 1.02
@@ -35,7 +36,7 @@ def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> 
     before = rounded(case.against_system(case.before.cgroup, after=False))
     after = rounded(case.against_system(case.after.cgroup, after=True))
     change = relative(before, after)
-    if before is None or after is None or change is None or change > -context.thresholds.system_loss:
+    if before is None or after is None or change is None or not context.thresholds.loses(change):
         return None
 
     def words() -> tuple[str, str]:
@@ -57,7 +58,7 @@ def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: f
     own = (
         f" Of its own it still loses {percent(-left)} then, as its weight, or those of its siblings, are rounded: raise its CPU "
         "request too."
-        if left <= -context.thresholds.system_loss
+        if context.thresholds.loses(left)
         else ""
     )
     if of_node > change / 2:
@@ -133,7 +134,7 @@ LOSSES = PodRule(
     SYSTEM_LOSS,
     _losses,
     _GRADED,
-    by_share=lambda thresholds, change: change <= -thresholds.system_loss,
+    by_share=Thresholds.loses,
     elsewhere=_node_remedy,
 )
 """CGA201."""
