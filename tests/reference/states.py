@@ -1,0 +1,59 @@
+"""What a node runs: the rules of a states file.
+
+Part of the reference model: written from the documents alone, to be obviously right and not fast. It must never
+import from kubectl_cgaudit.
+"""
+
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from tests.reference.objects import Raw
+from tests.reference.runtimes import Runtime, runtime_of
+
+
+@dataclass(frozen=True)
+class State:
+    """What is known of a node; empty words and missing handlers are open. Values at the root have its unit."""
+
+    kubelet: str = ""
+    cgroup: str = ""
+    driver: str = ""
+    runtimes: dict[str, Runtime] = field(default_factory=dict)
+    root: dict[str, int] = field(default_factory=dict)
+    """Of system.slice and others that compete with kubepods, where it is said."""
+    set_by: str = ""
+    """systemd or kubelet: who set those."""
+
+
+def before(node: Raw, rules: list[Raw]) -> State:
+    """What the rules say of a node."""
+    return ruled(State(kubelet=node["status"]["nodeInfo"]["kubeletVersion"]), node, rules)
+
+
+def ruled(state: State, node: Raw, rules: list[Raw]) -> State:
+    """The state with what the rules say instead; later ones win."""
+    for rule in rules:
+        if _matches(rule, node):
+            state = _with(state, rule)
+    return state
+
+
+def _matches(rule: Raw, node: Raw) -> bool:
+    match, labels = rule.get("match", {}), node["metadata"]["labels"]
+    named = fnmatchcase(node["metadata"]["name"], match.get("name", "*"))
+    return named and all(labels.get(key) == value for key, value in match.get("labels", {}).items())
+
+
+def _with(state: State, rule: Raw) -> State:
+    # A kubelet's formula may stand beside its version or alone; every kubelet's is linear.
+    versions = [word for word in rule.get("kubelet", "").split() if word != "linear"]
+    system = {"system.slice": rule["system_slice"]} if "system_slice" in rule else {}
+    return replace(
+        state,
+        kubelet=versions[0] if versions else state.kubelet,
+        cgroup=rule.get("cgroup", state.cgroup),
+        driver=rule.get("driver", state.driver),
+        runtimes=state.runtimes | {name: runtime_of(text) for name, text in rule.get("runtimes", {}).items()},
+        root=state.root | system | rule.get("root", {}),
+        set_by=rule.get("set_by", state.set_by),
+    )

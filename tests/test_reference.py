@@ -1,0 +1,131 @@
+"""The tool against the reference model: every number of the tree, every case and every effect of random clusters."""
+
+import ast
+import json
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.judge.audit import EFFECTS
+from tests import reference
+from tests.reference.answers import differences
+from tests.reference.audit import audit
+from tests.reference.clusters import KINDS, Cluster, Kind, cluster
+from tests.support import container, listed, node, pod
+
+SEEDS = {"known": range(80), "unknowns": range(60), "file": range(60)}
+CLUSTERS = [(kind, seed) for kind in KINDS for seed in SEEDS[kind]]
+MOST = 20
+"""Of the differences in one cluster that are printed."""
+
+
+def audited(of: Cluster, folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """What the tool says of a cluster."""
+    (folder / "cluster.json").write_text(listed(*of.objects))
+    (folder / "states.yaml").write_text(yaml.safe_dump(of.states))
+    target = of.target
+    if isinstance(target, list):
+        target = str(folder / "target.yaml")
+        Path(target).write_text(yaml.safe_dump(of.target))
+    flags = ["-f", str(folder / "cluster.json"), "--states", str(folder / "states.yaml"), "--to", target, "-o", "json"]
+    code = run(flags)
+    printed = capsys.readouterr()
+    assert (code, printed.err) == (0, "")
+    found: dict[str, Any] = json.loads(printed.out)
+    return found
+
+
+@pytest.mark.parametrize(("kind", "seed"), CLUSTERS)
+def test_the_tool_says_what_the_reference_model_says(
+    kind: Kind, seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of = cluster(kind, seed)
+    found = differences(audit(of), audited(of, tmp_path, capsys))
+    heading = f"seed {seed} of {kind}, --to {of.target}: {len(found)} differences"
+    assert found == [], "\n".join([heading, *found[:MOST]])
+
+
+SMALL = Cluster(
+    nodes=[node()],
+    pods=[pod("p", container("app", "1"), container("side", "50m", "77m"))],
+    runtime_classes=[],
+    states=[{"runtimes": {"default": "runc 1.1.15"}}],
+    target="v2",
+)
+IN_P = ("workloads", 0, "pods", 0)
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong", "named"),
+    [
+        (("nodes", 0, "cases", 0, "stops"), True, "node n1, if cgroup v1, stops: False by the reference model, True"),
+        (("nodes", 0, "cases", 1, "before", "kubepods"), 156, "node n1, if cgroup v2, before, kubepods: 157 by"),
+        (("workloads", 0, "effects"), ["gains"], "workload Pod default/p, effects: ['nominal', 'unknown'] by"),
+        ((*IN_P, "effects"), ["unknown"], "node n1, pod default/p, effects: ['nominal', 'unknown'] by"),
+        (
+            (*IN_P, "cases", 0, "after", "share"),
+            0.610894943,
+            "node n1, pod default/p, if cgroup v1, after, share: 0.61089494",
+        ),
+        (
+            (*IN_P, "containers", 1, "cases", 1, "after", "quotaUs"),
+            8000,
+            "node n1, pod default/p, container side, if cgroup v2, after, quotaUs: 7700 by the reference model, 8000",
+        ),
+        ((*IN_P, "containers"), [], "node n1, pod default/p, container app, cases: ['cgroup v1', 'cgroup v2'] by"),
+    ],
+)
+def test_a_wrong_answer_is_named(
+    place: tuple[str | int, ...], wrong: Any, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = audited(SMALL, tmp_path, capsys)
+    assert differences(audit(SMALL), found) == []
+    *way, last = place
+    reduce(getitem, way, found)[last] = wrong
+    first, *_ = differences(audit(SMALL), found)
+    assert first.startswith(named)
+
+
+def test_the_clusters_have_every_effect_and_every_open_question() -> None:
+    effects, words, lost = set(), set(), 0
+    for kind, seed in CLUSTERS:
+        said = audit(cluster(kind, seed))
+        cases = [case for node in said["nodes"] for case in node["cases"]]
+        lost += sum(case["stops"] for case in cases)
+        words |= {word for case in cases for word in case["when"].split(", ")}
+        pods = [pod for workload in said["workloads"] for pod in workload["pods"]]
+        effects |= {effect for pod in pods for effect in pod["effects"] or ["none"]}
+    assert effects == set(EFFECTS)
+    assert words == {
+        "",
+        "cgroup v1",
+        "cgroup v2",
+        "linear runtime",
+        "quadratic runtime",
+        "unnamed runtime is crun",
+        "unnamed runtime is runc",
+        "unnamed runtime is youki",
+        "systemd set system.slice",
+        "a kubelet set system.slice",
+        "systemd set system.slice and docker",
+        "a kubelet set system.slice and docker",
+    }
+    assert lost > 20
+
+
+def test_the_reference_model_knows_nothing_of_the_tool() -> None:
+    modules = sorted(Path(reference.__file__).parent.glob("*.py"))
+    assert len(modules) > 10
+    for path in modules:
+        for part in ast.walk(ast.parse(path.read_text())):
+            names = [part.module or "."] if isinstance(part, ast.ImportFrom) else []
+            names += [each.name for each in part.names] if isinstance(part, ast.Import) else []
+            assert [name for name in names if name.startswith(("kubectl_cgaudit", "tools", "."))] == [], path.name
+            assert [name for name in names if name.startswith("tests") and "tests.reference." not in name] == [], (
+                path.name
+            )
