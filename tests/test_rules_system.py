@@ -337,3 +337,27 @@ def test_201_says_what_is_still_lost_with_the_ratio_of_now() -> None:
 def test_201_on_a_node_to_be_watched_too(pods: list[dict[str, Any]], left: str) -> None:
     finding = of_rule(audited(cluster(node(cpu="64"), *pods), V1, "v2"), "CGA201")["default/p"]
     assert finding.remedy.endswith(f" Watch the workload after the move before changing anything.{left}")
+
+
+@pytest.mark.parametrize(
+    ("cpus", "thresholds", "weight", "under"),
+    [
+        # kubepods has weight 625 for 16 CPUs, 1250 for 32; below 100 the limit is outweighed-reserve.
+        ("8", (), 63, "5 : 1"),
+        ("16", (), 100, "10 : 1"),
+        ("32", (), 126, "10 : 1"),
+        ("16", ("outweighed=2",), 313, "2 : 1"),
+        ("8", ("outweighed=2",), 63, "5 : 1"),
+    ],
+)
+def test_202_advises_by_the_threshold_that_holds_after_it(
+    cpus: str, thresholds: tuple[str, ...], weight: int, under: str
+) -> None:
+    objects = cluster(node(cpu=cpus), ONE)
+    rule = "- {cgroup: v2, runtimes: {default: runc 1.3.6}, set_by: systemd, system_slice: %d}"
+    (finding,) = of_rule(audited(objects, rule % 20, "v2", *thresholds), "CGA202").values()
+    assert finding.remedy.startswith(
+        f"`systemctl set-property system.slice CPUWeight={weight}` brings it under {under}"
+    )
+    assert of_rule(audited(objects, rule % weight, "v2", *thresholds), "CGA202") == {}
+    assert list(of_rule(audited(objects, rule % (weight - 1), "v2", *thresholds), "CGA202")) == ["n1"]

@@ -126,7 +126,7 @@ def test_203_of_several_the_one_that_moves_most_and_what_it_asks_for() -> None:
     assert "times the default for a limit of 1000m." in limited.seen
     whole = pod("p", container("a"), resources={"limits": {"cpu": "1"}, "requests": {"cpu": "1"}})
     of_pod = the_finding("CGA203", V1, "v2", node(kubelet="v1.34.2"), whole)
-    assert "times the default for a limit of 1000m." in of_pod.seen
+    assert "times the default for the pod's limit of 1000m." in of_pod.seen
 
 
 def test_203_both_ways_count_by_how_far_they_go() -> None:

@@ -47,24 +47,28 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> Look | 
 def _raise_system(context: Context, node: Node, case: Case, limit: float) -> str:
     if has_no_slice(node):
         return NO_SLICE
-    # The rule holds from the limit on, so the least value that is enough lies just beyond it.
-    wanted = math.floor((case.after.kubepods.value or 0) / limit) + 1
+    then, pods, thresholds = case.then, case.after.kubepods.value or 0, context.thresholds
+    default = default_root_value(then.cgroup)
+    wanted = _beyond(pods, limit)
+    if wanted >= default:
+        # From its default on system.slice is judged by the other threshold.
+        limit = thresholds.outweighed
+        wanted = max(default, _beyond(pods, limit))
     under = f"brings it under {number(limit)} : 1"
-    then = case.then
     most = MAX_SHARES if then.cgroup == "v1" else MAX_WEIGHT
     if wanted > most:
         return (
             f"No value of system.slice is enough: the greatest is {unit_of(then.cgroup)} {most}. Judge by another --threshold: "
             "system processes need no ratio as small as this."
         )
-    lowered = (case.after.system.value or 1) < default_root_value(then.cgroup)
+    lowered = (case.after.system.value or 1) < default
     enforced = SYSTEM_SLICE in then.enforced
     open_ = lowered and not enforced and not then.reserves_known
     if then.cgroup == "v1":
         again = "; a kubelet that enforces a reserve there writes its own at every start: raise that reserve instead"
         return f"`systemctl set-property system.slice CPUShares={wanted}` {under}{again if lowered else ''}."
     # A reserve may itself take system.slice below its default, where less is too much.
-    limits = limit, min(limit, context.thresholds.outweighed_reserve)
+    limits = min(limit, thresholds.outweighed), min(limit, thresholds.outweighed_reserve)
     reserve = reserve_for(context.cluster, node, case, limits)
     direct = f"`systemctl set-property system.slice CPUWeight={wanted}` {under}"
     if not lowered or not (enforced or open_):
@@ -78,3 +82,8 @@ def _raise_system(context: Context, node: Node, case: Case, limit: float) -> str
         "No reserve of a sensible size is enough. Take the enforcement off system.slice (its key out of "
         "enforceNodeAllocatable): it then has the default weight of 100 again."
     )
+
+
+def _beyond(kubepods: int, limit: float) -> int:
+    """The least value of system.slice beside which pods are under a limit: the rule holds from the limit on."""
+    return math.floor(kubepods / limit) + 1

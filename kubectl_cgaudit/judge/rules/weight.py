@@ -91,8 +91,14 @@ def _times(was: float, will: float) -> str:
 def _asked(pod: Pod, container: Container, cgroup: Cgroup) -> str:
     if container.request_milli is not None:
         return f"a request of {container.request_milli}m"
-    limit = container.limit_milli or pod.limit_milli
-    return f"a limit of {limit}m" if limit else f"{cgroup.shares} shares"
+    if container.limit_milli:
+        return f"a limit of {container.limit_milli}m"
+    of_pod = pod.limit_milli
+    return (
+        f"the pod's limit of {of_pod}m"
+        if of_pod and milli_to_shares(of_pod) == cgroup.shares
+        else f"{cgroup.shares} shares"
+    )
 
 
 def _file(cgroup: Cgroup) -> str:
