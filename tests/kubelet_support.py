@@ -102,4 +102,5 @@ def recorded_answers(node: str, *problems: str) -> KubeletAnswers:
         shares=metrics.shares(golden(node, "/metrics/cadvisor")),
         config=configz.config(golden(node, "/configz")),
         problems=problems,
+        pod_level=node == "worker-a",
     )

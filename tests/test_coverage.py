@@ -210,3 +210,31 @@ def test_what_a_gate_that_is_off_by_default_leaves_out_is_told(kubelet: str, tol
     ] == [True] * told
     (case,) = next(each for each in found.workloads if each.name == "p").pods[0].cases
     assert case.before.value == weight
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "gate", "gap"),
+    [
+        ("v1.31.9", None, False),
+        ("v1.33.13", False, False),
+        ("v1.33.13", True, True),
+        ("v1.34.0", True, False),
+        ("v1.34.0", False, True),
+    ],
+)
+def test_a_kubelet_with_another_gate_than_its_version_has_is_a_gap(kubelet: str, gate: bool | None, gap: bool) -> None:
+    own = pod("p", container("app"), resources={"requests": {"cpu": "2"}})
+    objects = cluster(
+        node(kubelet=kubelet), node("other", kubelet=kubelet), own, pod("q", container("app", "1"), on="other")
+    )
+    said = {name: replace(answers(pod_level=gate), node=name) for name in ("n1", "other")}
+    coverage = audited(with_answers(objects, said), V2_LINEAR).coverage
+    assert [note for note in coverage.notes if "PodLevelResources" in note] == []
+    assert coverage.complete is not gap
+    assert [(each.what, each.why) for each in coverage.gaps] == [
+        (
+            "node n1",
+            "the feature gate PodLevelResources is not there what it is by default (on from 1.34): the shares shown of now are "
+            "not those of pod default/p, nor of what competes with it",
+        )
+    ] * gap

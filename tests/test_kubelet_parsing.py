@@ -51,6 +51,7 @@ def test_recorded_metrics():
     texts = {node: golden(node, "/metrics") for node in NODES}
     assert [metrics.cgroup_version(texts[node]) for node in NODES] == ["v2", "v2", "v1"]
     assert [metrics.stats_from_spec(texts[node]) for node in NODES] == [False, False, False]
+    assert [metrics.pod_level(texts[node]) for node in NODES] == [True, False, False]
     assert [metrics.node_named(texts[node]) for node in NODES] == list(NODES)
 
 
@@ -213,6 +214,7 @@ def test_hostile_metrics_are_refused_or_read(text):
         metrics.node_named,
         metrics.cgroup_version,
         metrics.stats_from_spec,
+        metrics.pod_level,
     )
     for function in functions:
         with suppress(InputError):
@@ -248,6 +250,19 @@ def test_impossible_cgroup_version(value):
 )
 def test_stats_from_spec(text, from_spec):
     assert metrics.stats_from_spec(text.encode()) is from_spec
+
+
+@pytest.mark.parametrize(
+    ("text", "on"),
+    [
+        ('kubernetes_feature_enabled{name="PodLevelResources",stage="ALPHA"} 0\n', False),
+        ('kubernetes_feature_enabled{name="PodLevelResources",stage=""} 1\n', True),
+        ('kubernetes_feature_enabled{name="PodLevelResourceManagers",stage="ALPHA"} 1\n', None),
+        ("up 1\n", None),
+    ],
+)
+def test_the_gate_of_pod_level_resources(text, on):
+    assert metrics.pod_level(text.encode()) is on
 
 
 @pytest.mark.parametrize(

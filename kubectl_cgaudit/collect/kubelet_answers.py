@@ -42,6 +42,7 @@ def understand(
     version = parse(METRICS, metrics.cgroup_version, None)
     not_known: bool | None = None
     from_spec = parse(METRICS, metrics.stats_from_spec, not_known)
+    pod_level = parse(METRICS, metrics.pod_level, not_known)
     no_shares: dict[str, int] = {}
     shares = parse(CADVISOR, _some_shares, no_shares)
     config = parse(CONFIGZ, configz.config, None)
@@ -53,6 +54,7 @@ def understand(
         shares=shares,
         config=config,
         problems=(*_sentences(unread), *([FROM_SPEC] if from_spec else [])),
+        pod_level=None if METRICS in unread else pod_level,
     )
 
 

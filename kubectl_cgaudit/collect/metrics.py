@@ -69,6 +69,12 @@ def stats_from_spec(text: bytes) -> bool:
     return any(row.get("provider") == "cri" and value == 1 for row, value in rows)
 
 
+def pod_level(text: bytes) -> bool | None:
+    """Whether the feature gate PodLevelResources is on; None where it is not told. Raises InputError as the others do."""
+    rows = _rows(_checked(text), "kubernetes_feature_enabled")
+    return next((value == 1 for row, value in rows if row.get("name") == "PodLevelResources"), None)
+
+
 def _checked(text: bytes) -> str:
     """The text, with a line feed before each line. Both ends are looked at: there logins and broken transfers show."""
     if not text.strip():

@@ -202,6 +202,8 @@ class KubeletAnswers(Struct, frozen=True):
     """container_spec_cpu_shares by cgroup path."""
     config: KubeletConfig | None
     problems: tuple[str, ...]
+    pod_level: bool | None = None
+    """Whether its feature gate PodLevelResources is on; None where /metrics does not say it."""
 
     @property
     def without_kubepods(self) -> bool:

@@ -1,12 +1,12 @@
 """What the audit covers: what was read, what was not, and what was set apart."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 
-from kubectl_cgaudit.cgroups.pods import may_count_pod_level
+from kubectl_cgaudit.cgroups.pods import may_count_pod_level, pod_level_resources
 from kubectl_cgaudit.cgroups.version import KubeletVersion
-from kubectl_cgaudit.collect.model import Cluster, NodeKind, Pod
+from kubectl_cgaudit.collect.model import Cluster, Node, NodeKind, Pod
 from kubectl_cgaudit.judge.audit import Coverage, GapRecord
 from kubectl_cgaudit.text import capital, counted, named
 
@@ -23,7 +23,7 @@ def cover(cluster: Cluster, unmatched: tuple[str, ...], without_slice: tuple[str
     placed = Counter(kinds[pod.node] for pod in active if pod.node in kinds)
     gaps = [GapRecord(gap.what, gap.why, gap.remedy) for gap in reading.gaps]
     gaps += _no_match(cluster) + _unusable(cluster) + _missing(cluster) + _without_kubepods(cluster)
-    gaps += _unread_classes(active, cluster) + _without_slice(without_slice)
+    gaps += _unread_classes(active, cluster) + _without_slice(without_slice) + _other_gate(cluster, active)
     return Coverage(
         complete=not gaps,
         source=reading.source,
@@ -95,13 +95,46 @@ def _with_own_cpus(cluster: Cluster) -> Iterator[str]:
         )
 
 
+def _with_own_resources(active: Sequence[Pod], nodes: Collection[str]) -> list[str]:
+    pods = [pod for pod in active if pod.node in nodes and (pod.request_milli is not None or pod.limit_milli)]
+    return [f"{pod.namespace}/{pod.name}" for pod in pods]
+
+
+def _counts_them(cluster: Cluster, node: Node) -> bool | None:
+    """Whether a node's kubelet says that it counts the resources of pods themselves."""
+    answers = (cluster.kubelets or {}).get(node.name)
+    return answers.pod_level if answers else None
+
+
+def _other_gate(cluster: Cluster, active: Sequence[Pod]) -> list[GapRecord]:
+    """Nodes whose kubelet says of the gate what its version does not, and that have pods for which it matters."""
+    found = [
+        node.name
+        for node in cluster.nodes
+        if _counts_them(cluster, node) is not None
+        and _counts_them(cluster, node) != pod_level_resources(KubeletVersion.parse(node.kubelet_version))
+        and _with_own_resources(active, {node.name})
+    ]
+    if not found:
+        return []
+    pods = _with_own_resources(active, set(found))
+    why = (
+        "the feature gate PodLevelResources is not there what it is by default (on from 1.34): the shares shown of now are not "
+        f"those of {_these('pod', pods)}, nor of what competes with {'it' if len(pods) == 1 else 'them'}"
+    )
+    return [GapRecord(_these("node", found), why, "Leave these numbers aside, or set the gate to its default")]
+
+
 def _uncounted(cluster: Cluster, active: Sequence[Pod]) -> Iterator[str]:
     """Pods whose own request or limit is left out on the word of a default."""
-    old = {node.name for node in cluster.nodes if may_count_pod_level(KubeletVersion.parse(node.kubelet_version))}
-    pods = [pod for pod in active if pod.node in old and (pod.request_milli is not None or pod.limit_milli)]
-    if pods:
-        names = [f"{pod.namespace}/{pod.name}" for pod in pods]
-        theirs = "its own resources are" if len(pods) == 1 else "their own resources are"
+    old = {
+        node.name
+        for node in cluster.nodes
+        if may_count_pod_level(KubeletVersion.parse(node.kubelet_version)) and _counts_them(cluster, node) is None
+    }
+    names = _with_own_resources(active, old)
+    if names:
+        theirs = "its own resources are" if len(names) == 1 else "their own resources are"
         yield (
             f"{capital(_these('pod', names))} on kubelets 1.32 or 1.33: {theirs} taken not to count there, as the feature gate "
             "PodLevelResources is off by default before 1.34. Where it is on (kubernetes_feature_enabled in the kubelet's "
