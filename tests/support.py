@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -149,12 +150,13 @@ def with_kubelets(objects: Cluster) -> Cluster:
     return with_answers(objects, kubelet_files.from_files(str(GOLDEN), names, pods_by_node(objects)))
 
 
-def half_restarted() -> Cluster:
+RESTARTED = (("quadratic", 20), ("quadratic", 21), ("linear", 1), ("linear", 2))
+
+
+def half_restarted(pods: Sequence[tuple[str, int]] = RESTARTED) -> Cluster:
     """A v2 node whose runtime went from linear to quadratic; p1 and p2 were restarted since, p3 and p4 were not."""
     raws, shown = [], {}
-    for number, (formula, day) in enumerate(
-        [("quadratic", 20), ("quadratic", 21), ("linear", 1), ("linear", 2)], start=1
-    ):
+    for number, (formula, day) in enumerate(pods, start=1):
         raw = pod(f"p{number}", container("app", "500m"), container("side", "50m"))
         raw["status"]["containerStatuses"] = [
             {

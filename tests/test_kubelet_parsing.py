@@ -292,7 +292,7 @@ def test_a_kubelet_with_a_root_of_its_own_is_said_to_be_left_out(path: str, prob
 
 
 @pytest.mark.parametrize(("name", "kept"), [("n1", True), ("", False)])
-def test_a_kubelet_that_says_its_name_needs_no_pod_to_prove_it(name: str, kept: bool) -> None:
+def test_rows_of_another_node_cost_what_is_not_known_to_be_of_this_one(name: str, kept: bool) -> None:
     said = f'kubelet_node_name{{node="{name}"}} 1\n' if name else ""
     bodies = {
         "/metrics": f"kubelet_cgroup_version 2\n{said}".encode(),
@@ -301,3 +301,7 @@ def test_a_kubelet_that_says_its_name_needs_no_pod_to_prove_it(name: str, kept: 
     }
     found = kubelet_answers.understand("n1", bodies, {}, {("default", "p")})
     assert (found.cgroup_version == "v2") is kept
+    # Each answer is a file of its own: one may have been mistaken for another.
+    assert (found.config is not None, found.shares) == (kept, {})
+    stranger = "/metrics/cadvisor is of another node (it names 'z/z' and none of the pods that run here)"
+    assert found.problems == (stranger if kept else f"{stranger}: all answers were ignored",)

@@ -64,7 +64,8 @@ def test_the_driver_by_the_paths_of_the_rows(shares: dict[str, int], driver: str
 def test_shares_that_no_weight_gives_are_of_v1(
     shares: dict[str, int], more: dict[str, Any], version: str | None
 ) -> None:
-    assert measured.cgroup_version(answers(shares, **{"cgroup_version": None, **more})) == version
+    found = measured.cgroup_version(answers(shares, **{"cgroup_version": None, **more}))
+    assert (found[0] if found else None) == version
 
 
 def shown(weights: dict[str, int], **fields: Any) -> list[WeighedContainer]:
@@ -118,11 +119,15 @@ def test_the_container_created_last_says_what_a_handler_uses_now() -> None:
     old, new = "2026-11-01T00:00:00Z", "2026-11-20T00:00:00Z"
     assert measured.current_formula([formula("a", "linear", old), formula("b", "quadratic", new)]) == "quadratic"
     assert measured.current_formula([formula("a", "quadratic", old), formula("b", "linear", new)]) == "linear"
-    assert measured.current_formula([formula("a", "quadratic", old), formula("b", "linear", old)]) == "quadratic"
+    # One of them was resized since, or created in the same second: which it is nobody knows.
+    assert measured.current_formula([formula("a", "quadratic", old), formula("b", "linear", old)]) is None
+    mixed = [formula("a", "quadratic", old), formula("b", "linear", new), formula("c", "quadratic", new)]
+    assert measured.current_formula(mixed) is None
     assert measured.current_formula([formula("a", "linear", old), formula("b", "neither", new)]) == "linear"
     assert measured.current_formula([formula("a", "neither", new)]) is None
     assert measured.decide(512, None) is None
     assert measured.decide(2, 1) is None
+    assert measured.decide(2, 100) == "neither"
 
 
 def test_how_many_more_say_the_same() -> None:
@@ -257,7 +262,9 @@ def test_a_node_without_a_kubepods_tree_is_never_taken_for_modelled() -> None:
 @pytest.mark.parametrize(("shown", "version"), [(0, None), (1, None), (2, None), (3, "v1"), (28, None), (1000, "v1")])
 def test_shares_that_no_cgroup_has_prove_no_version(shown: int, version: str | None) -> None:
     answers = KubeletAnswers("n1", None, False, {"/kubepods.slice": shown}, None, ())
-    assert measured.cgroup_version(answers) == version
+    assert measured.cgroup_version(answers) == (
+        (version, "it shows shares that no cgroup v2 weight gives") if version else None
+    )
 
 
 @pytest.mark.parametrize(
@@ -269,3 +276,40 @@ def test_a_system_slice_that_is_shown_is_measured(version: CgroupVersion, shown_
     assert state.system_slice == value
     if value:
         assert state.basis_of("system_slice").confidence == "certain"
+
+
+def said_by(pods: dict[str, int]) -> dict[str, tuple[str, str]]:
+    """What is said of a node before kubelet 1.31 whose pods, by what they ask for, show these shares."""
+    objects = cluster(node(), *(pod(f"p{milli}", container("c", milli)) for milli in pods))
+    shares = {paths.pod(each, "systemd") or "": shown for each, shown in zip(objects.pods, pods.values(), strict=True)}
+    found = measured.evidence(answers(shares, cgroup_version=None), placed_pods(objects)["n1"], None, None)
+    return {each.about: (each.value, each.confidence) for each in found if each.about == "cgroup"}
+
+
+def test_before_1_31_the_pods_own_shares_tell_the_cgroup_version() -> None:
+    assert said_by({"1100m": 1103, "500m": 500}) == {"cgroup": ("v2", "certain")}
+    # 1024 is the weight 40 too, but not that of a pod that asks for 1 CPU.
+    assert said_by({"1": 1024}) == {"cgroup": ("v1", "certain")}
+    # Neither what the pod asks for nor its weight, and both.
+    assert said_by({"1": 2597}) == {}
+    assert said_by({"0": 2}) == {}
+    # They contradict each other.
+    assert said_by({"1": 1024, "1100m": 1103}) == {}
+
+
+def test_a_container_without_a_request_shows_that_nobody_set_its_weight() -> None:
+    """gVisor under a handler that does not say so: no formula makes weight 100 of 2 shares."""
+    found = [
+        WeighedContainer("default", "p", name, "secure", measured.decide(shares, 100) or "linear", 100, shares, "")
+        for name, shares in (("a", 1024), ("b", 2))
+    ]
+    (said,) = measured._of_handlers(found)
+    assert (said.about, said.value, said.confidence) == ("runtime:secure", "none", "certain")
+
+
+def test_a_pod_that_was_recreated_has_not_the_weight_of_one_that_was_not() -> None:
+    """Whichever comes first: the one left over stood for all pods like it."""
+    objects = half_restarted([("linear", 1), ("quadratic", 20), ("linear", 2), ("quadratic", 21)])
+    pods = [each for workload in audited(objects, "", "runtime").workloads for each in workload.pods]
+    values = {each.name: [part.cases[0].before.value for part in each.containers] for each in pods}
+    assert values == {"p1": [20, 2], "p2": [59, 11], "p3": [20, 2], "p4": [59, 11]}

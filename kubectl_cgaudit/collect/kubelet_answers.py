@@ -31,14 +31,14 @@ def understand(
             unread[endpoint] = f"could not be used: {error}"
             return otherwise
 
-    # Who says its name needs no pods to prove it.
     named = parse(METRICS, metrics.node_named, None)
-    if named is None:
-        stranger = parse(CADVISOR, lambda text: _other_pods(text, pods), None)
-    else:
-        stranger = None if named == node else f"{METRICS} is of another node ({named[:253]!r})"
+    stranger = parse(CADVISOR, lambda text: _other_pods(text, pods), None)
+    if named is None and stranger:
+        return nothing(node, f"{CADVISOR} {stranger}: all answers were ignored")
+    if named not in (None, node):
+        return nothing(node, f"{METRICS} is of another node ({named[:253]!r}): all answers were ignored")
     if stranger:
-        return nothing(node, f"{stranger}: all answers were ignored")
+        unread[CADVISOR] = stranger
     version = parse(METRICS, metrics.cgroup_version, None)
     not_known: bool | None = None
     from_spec = parse(METRICS, metrics.stats_from_spec, not_known)
@@ -74,7 +74,7 @@ def _other_pods(text: bytes, pods: set[tuple[str, str]]) -> str | None:
     if not named or not pods or named & pods:
         return None
     example = "/".join(min(named))[:253]
-    return f"{CADVISOR} is of another node (it names {example!r} and none of the pods that run here)"
+    return f"is of another node (it names {example!r} and none of the pods that run here)"
 
 
 def _sentences(reasons: Mapping[str, str]) -> tuple[str, ...]:

@@ -24,8 +24,8 @@ from kubectl_cgaudit.cgroups.weights import (
     milli_to_shares,
     quadratic,
 )
-from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig
-from kubectl_cgaudit.detect.evidence import CONFIGZ, Evidence
+from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig, Pod
+from kubectl_cgaudit.detect.evidence import CONFIGZ, Confidence, Evidence
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.runtime import named_by, sets_none
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion
@@ -59,14 +59,40 @@ def usable(answers: KubeletAnswers) -> bool:
     return bool(answers.shares) and answers.stats_from_spec is False
 
 
-def cgroup_version(answers: KubeletAnswers) -> CgroupVersion | None:
-    """The cgroup version: the kubelet's own word (from 1.31 on), or v1 where shares are shown that no weight gives."""
-    if answers.cgroup_version or not usable(answers):
-        return answers.cgroup_version
+def cgroup_version(
+    answers: KubeletAnswers, placed: Iterable[PlacedPod] = (), kubelet: KubeletVersion | None = None
+) -> tuple[CgroupVersion, str] | None:
+    """The cgroup version, and what shows it: the kubelet's own word (from 1.31 on), or the shares of its pods.
+
+    On v1 these are what the pods ask for, on v2 a weight made back into shares; some numbers are both.
+    """
+    if answers.cgroup_version:
+        return answers.cgroup_version, f"kubelet_cgroup_version is {answers.cgroup_version.removeprefix('v')}"
+    if not usable(answers):
+        return None
     kubernetes = [
         shown for path, shown in answers.shares.items() if path.startswith("/kubepods") and shown > MIN_SHARES
     ]
-    return "v1" if any(weight_of_shown(shown) is None for shown in kubernetes) else None
+    if any(weight_of_shown(shown) is None for shown in kubernetes):
+        return "v1", "it shows shares that no cgroup v2 weight gives"
+    seen = {version for pod, _ in placed if (version := _of_pod(answers, pod, kubelet))}
+    if len(seen) != 1:
+        return None
+    (version,) = seen
+    what = "the shares that its pods ask for" if version == "v1" else "weights of its pods, made back into shares"
+    return version, f"it shows {what}"
+
+
+def _of_pod(answers: KubeletAnswers, pod: Pod, kubelet: KubeletVersion | None) -> CgroupVersion | None:
+    """The cgroup version by which a pod's row is what the kubelet makes of its request, if it is by one alone."""
+    by_path = driver(answers)
+    path = paths.pod(pod, by_path) if by_path and not pod.resizing else None
+    shown = answers.shares.get(path) if path else None
+    asked = pod_shares(pod, kubelet)
+    on_v2 = linear_inverse(linear(asked))
+    if shown is None or asked == on_v2 or shown not in (asked, on_v2):
+        return None
+    return "v1" if shown == asked else "v2"
 
 
 def without_kubepods(pieces: Iterable[Evidence]) -> bool:
@@ -85,12 +111,10 @@ def evidence(
     answers: KubeletAnswers, placed: Iterable[PlacedPod], kubelet: KubeletVersion | None, known: CgroupVersion | None
 ) -> Iterator[Evidence]:
     """Everything a kubelet's answers say of its node. `known` is the cgroup version that everything else says."""
-    version = cgroup_version(answers)
-    if answers.cgroup_version:
-        saw = f"kubelet_cgroup_version is {answers.cgroup_version.removeprefix('v')}"
-        yield Evidence("cgroup", answers.cgroup_version, "certain", "kubelet /metrics", saw)
-    elif version:
-        yield Evidence("cgroup", version, "certain", _CADVISOR, "it shows shares that no cgroup v2 weight gives")
+    pods = list(placed)
+    version, saw = cgroup_version(answers, pods, kubelet) or (None, "")
+    if version:
+        yield Evidence("cgroup", version, "certain", "kubelet /metrics" if answers.cgroup_version else _CADVISOR, saw)
     by_path = driver(answers)
     if by_path:
         yield Evidence("driver", by_path, "certain", _CADVISOR, "the paths of the kubepods cgroups")
@@ -98,7 +122,6 @@ def evidence(
         yield from _of_config(answers.config, version or known, by_path, kubelet)
     yield from _of_system(answers, version or known)
     if (version or known) == "v2" and by_path and usable(answers):
-        pods = list(placed)
         yield from _of_pods(answers, pods, by_path, kubelet)
         yield from _of_handlers(container_formulas(answers, pods, kubelet))
 
@@ -136,7 +159,9 @@ def _of_config(
             value = str(shares if version == "v1" else linear(shares))
             about = "system_slice" if name == SYSTEM_SLICE else f"root:{name}"
             saw = f"{', '.join(sorted(enforced & keys))} is enforced on {cgroup} with {milli}m CPU"
-            yield Evidence(about, value, "certain", CONFIGZ, saw)
+            # Of another driver than systemd it would be another cgroup.
+            how: Confidence = "certain" if by_path or cgroup.endswith(".slice") else "likely"
+            yield Evidence(about, value, how, CONFIGZ, saw)
 
 
 def _of_system(answers: KubeletAnswers, version: CgroupVersion | None) -> Iterator[Evidence]:
@@ -199,11 +224,12 @@ def container_formulas(
 
 def decide(shares: int, weight: int | None) -> Literal["linear", "quadratic", "neither"] | None:
     """Which formula makes this weight of these shares; None if both do, or the weight is not known."""
-    if weight is None or linear(shares) == quadratic(shares):
+    made = linear(shares), quadratic(shares)
+    if weight is None or made == (weight, weight):
         return None
-    if weight == linear(shares):
+    if weight == made[0]:
         return "linear"
-    return "quadratic" if weight == quadratic(shares) else "neither"
+    return "quadratic" if weight == made[1] else "neither"
 
 
 def _weight(answers: KubeletAnswers, path: str | None) -> int | None:
@@ -215,12 +241,21 @@ def _weight(answers: KubeletAnswers, path: str | None) -> int | None:
 
 
 def current_formula(containers: Iterable[WeighedContainer]) -> Formula | None:
-    """What a handler uses now: the formula of the container that was created last."""
-    known = [each for each in containers if each.formula != "neither"]
-    if not known:
-        return None
-    newest = max(known, key=lambda each: (each.started, each.formula))
-    return "linear" if newest.formula == "linear" else "quadratic"
+    """What a handler uses now: the formula of the containers that were created last.
+
+    None where those of the other one are not all older: a resize writes a weight anew, and keeps the time of the start.
+    """
+    started: dict[str, list[str]] = {"linear": [], "quadratic": []}
+    for each in containers:
+        if each.formula != "neither":
+            started[each.formula].append(each.started)
+    if _came_after(started["quadratic"], started["linear"]):
+        return "quadratic"
+    return "linear" if _came_after(started["linear"], started["quadratic"]) else None
+
+
+def _came_after(new: Sequence[str], old: Sequence[str]) -> bool:
+    return bool(new) and (not old or (max(old) <= min(new) and max(old) < max(new)))
 
 
 def _of_handlers(containers: list[WeighedContainer]) -> Iterator[Evidence]:

@@ -63,7 +63,8 @@ class Shapes:
     def _outline(self, pod: Pod, handler: str, alone: set[tuple[str, str]]) -> int:
         # Replicas have the same object for what they have in common, so one cluster's have one handler, too.
         alike = pod.alike
-        known = self._by_identity.get(id(alike))
+        left_over = bool(alone) and (pod.namespace, pod.name) in alone
+        known = None if left_over else self._by_identity.get(id(alike))
         if known is None:
             # What the containers are called decides nothing.
             inside = self.same(
@@ -75,9 +76,10 @@ class Shapes:
                 )
             )
             key = (id(inside), alike.qos, handler, alike.overhead_milli, alike.request_milli, alike.limit_milli)
+            if left_over:
+                # Like none of the others, it is no sample of theirs either.
+                return self._number((key, pod.namespace, pod.name), (pod, handler))
             known = self._by_identity[id(alike)] = self._number(key, (pod, handler))
-        if alone and (pod.namespace, pod.name) in alone:
-            known = self._number((known, pod.namespace, pod.name), (pod, handler))
         return known
 
     def _number(self, key: object, sample: PlacedPod) -> int:
