@@ -112,7 +112,8 @@ def test_what_cannot_be_told_now_is_not_gone() -> None:
     assert ids(found.fixed) == [("CGA201", AUDIT.findings[1].subject.title)]
     assert found.baseline is not None
     assert found.baseline.notes == (
-        "Of 2 findings of the baseline it cannot be told whether they are gone: something of their nodes is not known now",
+        "Of 2 findings of the baseline it cannot be told whether they are gone: something of their nodes is not known now, "
+        "or pods wait for one",
     )
 
 
@@ -337,3 +338,11 @@ def test_two_rules_of_one_id_do_not_stand_for_each_other() -> None:
     earlier, audit = (replace(AUDIT, findings=(each,)) for each in (then, now))
     found = against(Baseline("last.json", earlier), audit)
     assert (found.findings, found.known) == ((now,), ())
+
+
+def test_of_a_workload_whose_pods_wait_for_a_node_nothing_is_gone() -> None:
+    waiting = replace(AUDIT.coverage, pods_without_node=("data/postgres-0",))
+    kept = tuple(each for each in AUDIT.findings if each.subject.name != "postgres")
+    gone = [each.subject.name for each in AUDIT.findings if each.subject.name == "postgres"]
+    assert [each.subject.name for each in compared(AUDIT, replace(AUDIT, findings=kept)).fixed] == gone
+    assert compared(AUDIT, replace(AUDIT, findings=kept, coverage=waiting)).fixed == ()

@@ -5,6 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.diff.build import diff
+from kubectl_cgaudit.judge.diff.types import Diff, PodDiff
 from tests.diff_support import GONE, N1, NEW, A, flat, now_of, of_nodes, only
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
 
@@ -133,3 +134,52 @@ def test_pods_that_are_not_reported_explain_a_share_too() -> None:
     (each,) = only(diff(before, filtered)).pods
     assert {m.outcome for m in each.measures} == {"other-cause"}
     assert each.because == ("n1 has other pods now, or pods that ask for other CPU, or another size",)
+
+
+def test_a_share_that_stayed_because_others_came_has_their_cause() -> None:
+    """All of it was migrated: it is not as before."""
+    small = pod("b", container("app", "1"))
+    before = audited(cluster(N1, pod("a", container("app", "1")), small), V1, "v2")
+    gone = diff(before, now_of(cluster(N1, pod("a", container("app", "1"))), V2_LINEAR))
+    (mine,) = only_of(gone, "a")
+    assert {measure.what: measure.outcome for measure in mine.measures} == {
+        "weight": "came-true",
+        "share": "other-cause",
+        "against-system": "other-cause",
+    }
+
+
+def only_of(found: Diff, name: str) -> tuple[PodDiff, ...]:
+    return next(each.pods for each in found.workloads if each.name == name)
+
+
+def test_another_handler_is_another_request() -> None:
+    classes = [{"kind": "RuntimeClass", "apiVersion": "node.k8s.io/v1", "metadata": {"name": "old"}, "handler": "old"}]
+    rules = "- {cgroup: v2, runtimes: {default: runc 1.3.6, old: runc 1.1.5}}"
+    two = container("app", "1"), container("side", "100m")
+    before = audited(cluster(N1, *classes, pod("a", *two)), rules, "runtime")
+    found = diff(before, now_of(cluster(N1, *classes, pod("a", *two, runtimeClassName="old")), rules))
+    (mine,) = only(found).pods
+    assert (mine.outcome, mine.because) == ("other-cause", ("it asks for other CPU: handler default -> old",))
+
+
+def test_a_pod_that_was_said_not_to_run_and_runs_is_as_before() -> None:
+    """No number of it changes: that was shown as predicted."""
+    before = audited(cluster(N1, pod("a", container("app", "1"))), V1, "kubelet=1.35")
+    found = diff(before, now_of(cluster(node(kubelet="v1.35.0"), pod("a", container("app", "1"))), V1))
+    (mine,) = only(found).pods
+    assert (mine.outcome, mine.because) == ("as-before", ("it was said not to run after the move, and it runs",))
+    assert "1 still as before, though a change was predicted." in found.summary.sentence
+
+
+def test_a_workload_whose_pods_wait_for_a_node_is_not_surely_gone() -> None:
+    pods = [pod("a", container("app", "1")), pod("b", container("app", "1"))]
+    before = audited(cluster(N1, *pods), V1, "v2")
+    found = diff(
+        before, now_of(cluster(N1, pods[0], pod("b", container("app", "1"), on=None, phase="Pending")), V2_LINEAR)
+    )
+    assert [(each.name, each.sure) for each in found.gone_workloads] == [("b", False)]
+    assert (
+        "As pods wait for a node, it cannot be said whether all that is shown as new or gone really is."
+        in found.summary.notes
+    )

@@ -19,6 +19,7 @@ from kubectl_cgaudit.judge.diff.types import (
     WorkloadDiff,
 )
 from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.judge.waiting import waits
 
 Key = tuple[str, str, str]
 
@@ -75,8 +76,14 @@ class _Comparison:
             new_nodes=tuple(nodes.alone(node, sure=was_read) for node in self.nodes.new),
             gone_nodes=tuple(nodes.alone(node, sure=is_read) for node in self.nodes.gone),
             workloads=found,
-            new_workloads=tuple(_alone(after[key], sure=was_read) for key in sorted(set(after) - set(before))),
-            gone_workloads=tuple(_alone(before[key], sure=is_read) for key in sorted(set(before) - set(after))),
+            new_workloads=tuple(
+                _alone(after[key], sure=was_read and not waits(self.before.coverage, *key[:2]))
+                for key in sorted(set(after) - set(before))
+            ),
+            gone_workloads=tuple(
+                _alone(before[key], sure=is_read and not waits(self.after.coverage, *key[:2]))
+                for key in sorted(set(before) - set(after))
+            ),
         )
         baseless = [new.name for old, new in self.nodes.pairs if not nodes.same_ground(old, new)]
         return summary.concluded(result, self.before.nodes, self.after.nodes, self.nodes.ambiguous, baseless)

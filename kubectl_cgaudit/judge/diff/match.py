@@ -76,11 +76,15 @@ def _flat(by_size: dict[int, list[NodeAudit]]) -> tuple[NodeAudit, ...]:
 
 
 def spec(pod: PodAudit) -> Hashable:
-    """What a pod asks for: its QoS class, and name, request and limit of each container that stays."""
-    return pod.qos, tuple(
-        (each.name, each.role, each.request_milli, each.limit_milli)
-        for each in pod.containers
-        if each.role in COMPETING
+    """What a pod asks for: its QoS class and handler, and name, request and limit of each container that stays."""
+    return (
+        pod.qos,
+        pod.handler,
+        tuple(
+            (each.name, each.role, each.request_milli, each.limit_milli)
+            for each in pod.containers
+            if each.role in COMPETING
+        ),
     )
 
 

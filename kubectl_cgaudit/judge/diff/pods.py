@@ -50,12 +50,15 @@ def compare(before: PodAudit, after: PodAudit, around: Around, limits: Limits) -
     ]
     names = {each.name: each for each in after.containers}
     containers = [_container(each, names[each.name], why, limits) for each in before.containers if each.name in names]
+    outcomes = [*(m.outcome for m in mine), *(each.outcome for each in containers)]
+    if why.runs:
+        outcomes.append("as-before")
     return PodDiff(
         name=before.name,
         now_name=after.name,
         node=before.node,
         now_node=after.node,
-        outcome=worst([*(m.outcome for m in mine), *(each.outcome for each in containers)]),
+        outcome=worst(outcomes),
         confidence=after.confidence,
         because=why.said(),
         measures=listed(mine),
@@ -65,6 +68,7 @@ def compare(before: PodAudit, after: PodAudit, around: Around, limits: Limits) -
 
 def _container(before: ContainerAudit, after: ContainerAudit, why: "_Why", limits: Limits) -> ContainerDiff:
     changed = (before.request_milli, before.limit_milli) != (after.request_milli, after.limit_milli)
+    changed = changed or why.before.handler != why.after.handler
     measures = []
     for measure in consistent(_measures(before.cases, after.cases, limits)):
         respecified = changed or (why.respecified and measure.what not in ("weight", "quota-us"))
@@ -112,6 +116,8 @@ class _Why:
         self.after = after
         self.around = around
         self.respecified = spec(before) != spec(after)
+        self.runs = "stops" in before.effects
+        """Though it was said that it does not after the move."""
         self._needed: set[str] = set()
 
     def judged(self, measure: Measure, *, respecified: bool, known: bool) -> Measure:
@@ -131,9 +137,11 @@ class _Why:
     def _cause(self, measure: Measure, *, respecified: bool) -> str | None:
         if respecified and measure.outcome in _NOT_AS_PREDICTED:
             return "spec"
-        if measure.outcome in _MOVED and self.around.other_node:
+        # What others there ask for may also keep a share where it was.
+        moved = _NOT_AS_PREDICTED if measure.what in _OF_THE_NODE else _MOVED
+        if measure.outcome in moved and self.around.other_node:
             return "node"
-        return "pods" if measure.outcome in _MOVED and measure.what in _OF_THE_NODE and self.around.other_pods else None
+        return "pods" if measure.outcome in moved and measure.what in _OF_THE_NODE and self.around.other_pods else None
 
     def said(self) -> tuple[str, ...]:
         """The causes, and the evidence against what was said, in words."""
@@ -143,13 +151,16 @@ class _Why:
             "pods": f"{self.after.node} has other pods now, or pods that ask for other CPU, or another size",
             "evidence": contradicted(self.after.node) + "; ".join(self.around.contradictions),
         }
-        return tuple(text for cause, text in words.items() if cause in self._needed)
+        told = ("it was said not to run after the move, and it runs",) if self.runs else ()
+        return (*told, *(text for cause, text in words.items() if cause in self._needed))
 
 
 def _changes(before: PodAudit, after: PodAudit) -> Iterable[str]:
     """What the containers that stay ask for, where it is not the same."""
     if before.qos != after.qos:
         yield f"QoS class {before.qos} -> {after.qos}"
+    if before.handler != after.handler:
+        yield f"handler {before.handler} -> {after.handler}"
     was, now = ({c.name: c for c in pod.containers if c.role in COMPETING} for pod in (before, after))
     for name in sorted({*was, *now}):
         old, new = (_asked(each[name]) if name in each else "not there" for each in (was, now))

@@ -89,7 +89,8 @@ def _of_the_sides(diff: Diff) -> Iterator[str]:
     sure = [each.sure for each in (*diff.new_workloads, *diff.gone_workloads)]
     sure += [each.sure for each in (*diff.new_nodes, *diff.gone_nodes)]
     if not all(sure):
-        yield "Because of that it cannot be said whether all that is shown as new or gone really is."
+        why = "Because of that" if not (diff.before.complete and diff.after.complete) else "As pods wait for a node,"
+        yield f"{why} it cannot be said whether all that is shown as new or gone really is."
     if not diff.nodes and not diff.workloads:
         yield "No node and no workload is in both: these are two clusters, or nothing of the first is left."
 
