@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.diff.build import diff
@@ -183,3 +184,25 @@ def test_a_workload_whose_pods_wait_for_a_node_is_not_surely_gone() -> None:
         "As pods wait for a node, it cannot be said whether all that is shown as new or gone really is."
         in found.summary.notes
     )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"initContainers": [container("init", "1")]},
+        {"overhead": {"cpu": "900m"}},
+        {"resources": {"requests": {"cpu": "1"}}},
+    ],
+    ids=["init container", "overhead", "the pod's own request"],
+)
+def test_what_a_pod_asks_for_beside_its_containers_explains_it_and_its_neighbours(changed: dict[str, Any]) -> None:
+    new = node(kubelet="v1.34.1")
+    beside = pod("b", container("app", "500m"))
+    before = audited(cluster(new, pod("a", container("app", "100m")), beside), V2_LINEAR, "runtime")
+    found = diff(before, now_of(cluster(new, pod("a", container("app", "100m"), **changed), beside), V2_QUADRATIC))
+    said = {each.name: (each.outcome, each.pods[0].because) for each in found.workloads}
+    assert said == {
+        "a": ("other-cause", ("it asks for other CPU: all of it, weight 4 -> 39",)),
+        "b": ("other-cause", ("n1 has other pods now, or pods that ask for other CPU, or another size",)),
+    }
+    assert not found.summary.moved

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from kubectl_cgaudit.cgroups.weights import linear
 from kubectl_cgaudit.collect.model import COMPETING
 from kubectl_cgaudit.judge.audit import NodeAudit, NodeMoment, PodAudit
 
@@ -76,16 +77,21 @@ def _flat(by_size: dict[int, list[NodeAudit]]) -> tuple[NodeAudit, ...]:
 
 
 def spec(pod: PodAudit) -> Hashable:
-    """What a pod asks for: its QoS class and handler, and name, request and limit of each container that stays."""
-    return (
-        pod.qos,
-        pod.handler,
-        tuple(
-            (each.name, each.role, each.request_milli, each.limit_milli)
-            for each in pod.containers
-            if each.role in COMPETING
-        ),
+    """What a pod asks for: its QoS class and handler, all of it, and name, request and limit of each container that stays."""
+    containers = tuple(
+        (each.name, each.role, each.request_milli, each.limit_milli)
+        for each in pod.containers
+        if each.role in COMPETING
     )
+    return pod.qos, pod.handler, weight(pod), containers
+
+
+def weight(pod: PodAudit) -> int | None:
+    """That of the pod's own cgroup, or what every kubelet makes of its shares: overhead and init containers are in it."""
+    moment = pod.cases[0].before if pod.cases else None
+    if moment is None or moment.value is None:
+        return None
+    return linear(moment.value) if moment.version == "v1" else moment.value
 
 
 def pods(

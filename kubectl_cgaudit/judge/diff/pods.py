@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.model import COMPETING
 from kubectl_cgaudit.judge.audit import CaseChange, ContainerAudit, PodAudit
-from kubectl_cgaudit.judge.diff.match import spec
+from kubectl_cgaudit.judge.diff.match import spec, weight
 from kubectl_cgaudit.judge.diff.nodes import in_unit
 from kubectl_cgaudit.judge.diff.outcome import Limit, consistent, in_doubt, listed, of_numbers, of_words, worst
 from kubectl_cgaudit.judge.diff.types import ContainerDiff, Measure, Outcome, PodDiff, What, contradicted
@@ -156,16 +156,18 @@ class _Why:
 
 
 def _changes(before: PodAudit, after: PodAudit) -> Iterable[str]:
-    """What the containers that stay ask for, where it is not the same."""
+    """What is not the same of what it asks for. Of its own weight, if nothing else tells why that is another."""
+    found = []
     if before.qos != after.qos:
-        yield f"QoS class {before.qos} -> {after.qos}"
+        found.append(f"QoS class {before.qos} -> {after.qos}")
     if before.handler != after.handler:
-        yield f"handler {before.handler} -> {after.handler}"
+        found.append(f"handler {before.handler} -> {after.handler}")
     was, now = ({c.name: c for c in pod.containers if c.role in COMPETING} for pod in (before, after))
     for name in sorted({*was, *now}):
         old, new = (_asked(each[name]) if name in each else "not there" for each in (was, now))
         if old != new:
-            yield f"{name} {old} -> {new}"
+            found.append(f"{name} {old} -> {new}")
+    return found or [f"all of it, weight {weight(before)} -> {weight(after)}"]
 
 
 def _asked(container: ContainerAudit) -> str:
