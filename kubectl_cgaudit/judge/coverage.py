@@ -95,9 +95,12 @@ def _with_own_cpus(cluster: Cluster) -> Iterator[str]:
         )
 
 
-def _with_own_resources(active: Sequence[Pod], nodes: Collection[str]) -> list[str]:
-    pods = [pod for pod in active if pod.node in nodes and (pod.request_milli is not None or pod.limit_milli)]
-    return [f"{pod.namespace}/{pod.name}" for pod in pods]
+def _with_own_resources(active: Sequence[Pod]) -> list[Pod]:
+    return [pod for pod in active if pod.request_milli is not None or pod.limit_milli]
+
+
+def _on(nodes: Collection[str], pods: Sequence[Pod]) -> list[str]:
+    return [f"{pod.namespace}/{pod.name}" for pod in pods if pod.node in nodes]
 
 
 def _counts_them(cluster: Cluster, node: Node) -> bool | None:
@@ -108,16 +111,17 @@ def _counts_them(cluster: Cluster, node: Node) -> bool | None:
 
 def _other_gate(cluster: Cluster, active: Sequence[Pod]) -> list[GapRecord]:
     """Nodes whose kubelet says of the gate what its version does not, and that have pods for which it matters."""
+    own = _with_own_resources(active)
+    theirs = {pod.node for pod in own}
     found = [
         node.name
         for node in cluster.nodes
-        if _counts_them(cluster, node) is not None
-        and _counts_them(cluster, node) != pod_level_resources(KubeletVersion.parse(node.kubelet_version))
-        and _with_own_resources(active, {node.name})
+        if node.name in theirs
+        and _counts_them(cluster, node) not in (None, pod_level_resources(KubeletVersion.parse(node.kubelet_version)))
     ]
     if not found:
         return []
-    pods = _with_own_resources(active, set(found))
+    pods = _on(set(found), own)
     why = (
         "the feature gate PodLevelResources is not there what it is by default (on from 1.34): the shares shown of now are not "
         f"those of {_these('pod', pods)}, nor of what competes with {'it' if len(pods) == 1 else 'them'}"
@@ -132,7 +136,7 @@ def _uncounted(cluster: Cluster, active: Sequence[Pod]) -> Iterator[str]:
         for node in cluster.nodes
         if may_count_pod_level(KubeletVersion.parse(node.kubelet_version)) and _counts_them(cluster, node) is None
     }
-    names = _with_own_resources(active, old)
+    names = _on(old, _with_own_resources(active))
     if names:
         theirs = "its own resources are" if len(names) == 1 else "their own resources are"
         yield (
