@@ -14,8 +14,8 @@ from kubectl_cgaudit.report.content import (
     node_cases,
     nominals,
     share,
-    sureness,
 )
+from kubectl_cgaudit.report.known import sureness
 from tests.hostile import hand_made
 
 

@@ -13,10 +13,8 @@ from kubectl_cgaudit.judge.audit import (
     Subject,
 )
 from kubectl_cgaudit.report import markdown_tables
-from kubectl_cgaudit.report.content import (
-    inside,
-    rules,
-)
+from kubectl_cgaudit.report.by_rule import rules
+from kubectl_cgaudit.report.content import inside
 from kubectl_cgaudit.report.cuts import IN_FULL, Limits
 from kubectl_cgaudit.report.groups import grouped
 from kubectl_cgaudit.report.links import HOMEPAGE, finding_page

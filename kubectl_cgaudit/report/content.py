@@ -1,20 +1,15 @@
 """What the Markdown and the HTML report both say, in plain text that is not escaped yet."""
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from msgspec import Struct
-
 from kubectl_cgaudit.judge.audit import (
-    CONFIDENCES,
     EFFECTS,
     SEVERITIES,
     Audit,
     CaseChange,
     Coverage,
     Effect,
-    Finding,
     Moment,
     NodeAudit,
     NodeCase,
@@ -55,13 +50,6 @@ STANDING: dict[Standing, str] = {
     "excepted": "excepted by the policy",
 }
 UNMOVED: dict[Effect, str] = {"nominal": "only the number in cpu.weight changes", "none": "nothing changes"}
-WHAT_IS_KNOWN = {
-    "cgroup": "cgroup version",
-    "driver": "cgroup driver",
-    "kubelet": "kubelet's formula",
-    "system_slice": "system.slice",
-    "root": "what else wants CPU at the root",
-}
 METHOD = (
     "A weight competes only with its siblings in the cgroup tree. When everything wants CPU at once, a cgroup's fraction of "
     "the node's CPU is the product, from the root down, of its weight over the sum of its siblings' weights (shares on "
@@ -99,25 +87,6 @@ WORKLOAD_LEGEND = (
 )
 
 C = TypeVar("C", NodeCase, CaseChange)
-
-
-class Remedied(Struct, frozen=True):
-    """The first findings of a rule that one remedy answers."""
-
-    remedy: str
-    findings: Sequence[Finding]
-
-
-class RuleGroup(Struct, frozen=True):
-    """The findings of a rule."""
-
-    rule: str
-    title: str
-    why: str
-    counts: str
-    amount: int
-    groups: Sequence[Remedied]
-    """The first, of as many findings as were asked for."""
 
 
 def facts(audit: Audit) -> list[tuple[str, str]]:
@@ -192,60 +161,6 @@ def root_values(case: NodeCase) -> str:
 def ratios(case: NodeCase) -> str:
     """Pods against system.slice before and after."""
     return of_node(case, ratio_to_system)
-
-
-def known_rows(node: NodeAudit) -> list[tuple[str, str, str, str, str]]:
-    """What is known of a node: what, now, after, how surely, on what ground. Unknown is never left blank."""
-    return [
-        (_what(key), known.value or "not known", _after(node, key), known.confidence, known.source)
-        for key, known in node.known.items()
-    ]
-
-
-def _what(key: str) -> str:
-    if key.startswith("runtime:"):
-        return f"runtime of handler {key.removeprefix('runtime:')}"
-    return WHAT_IS_KNOWN.get(key, key)
-
-
-def _after(node: NodeAudit, key: str) -> str:
-    seen = [_of_moment(case, key) for case in node.cases]
-    return " or ".join(dict.fromkeys(seen))
-
-
-def _of_moment(case: NodeCase, key: str) -> str:
-    if case.stops:
-        return "stops"
-    after, unit_ = case.after, unit(case.after.cgroup)
-    root = ", ".join(f"{name} ({unit_} {value})" for name, value in after.root.items())
-    values = {
-        "cgroup": after.cgroup,
-        "driver": after.driver,
-        "kubelet": after.kubelet,
-        "system_slice": str(after.system_slice),
-        # What schema 1.0 did not say stays empty.
-        "root": root or ("no other cgroup" if after.driver else ""),
-    }
-    return values.get(key, after.runtimes.get(key.removeprefix("runtime:"), ""))
-
-
-def sureness(nodes: Iterable[NodeAudit]) -> list[tuple[str, tuple[int, ...]]]:
-    """On how many nodes each thing is known how surely; of several runtimes the least sure one counts."""
-    asked = {
-        "cgroup version": "cgroup",
-        "formula of the runtimes": "runtime:",
-        "kubelet's formula": "kubelet",
-        "weight of system.slice": "system_slice",
-    }
-    rows = []
-    for what, prefix in asked.items():
-        found = [
-            [CONFIDENCES.index(known.confidence) for key, known in node.known.items() if key.startswith(prefix)]
-            for node in nodes
-        ]
-        worst = [max(each) for each in found if each]
-        rows.append((what, tuple(worst.count(index) for index in range(len(CONFIDENCES)))))
-    return rows
 
 
 def effect_words(workload: WorkloadAudit) -> str:
@@ -329,48 +244,6 @@ def times_system(case: CaseChange) -> str:
 def times(against_system: float | None) -> str:
     """A multiple of system.slice's CPU."""
     return "?" if against_system is None else number(against_system)
-
-
-def rules(findings: Iterable[Finding], most: int) -> list[RuleGroup]:
-    """The findings by rule, the worst first; within a rule those that one remedy answers together.
-
-    Of each rule so many are kept that the first `most` can be shown.
-    """
-    severities: dict[str, Counter[str]] = defaultdict(Counter)
-    by_rule: dict[str, dict[str, list[Finding]]] = defaultdict(dict)
-    for finding in findings:
-        severities[finding.rule][finding.severity] += 1
-        by_remedy = by_rule[finding.rule]
-        answered = by_remedy.get(finding.remedy)
-        if answered is None and len(by_remedy) < most:
-            by_remedy[finding.remedy] = [finding]
-        elif answered is not None and len(answered) < most:
-            answered.append(finding)
-    return [_rule_group(severities[rule], by_remedy) for rule, by_remedy in by_rule.items()]
-
-
-def _rule_group(severities: Counter[str], by_remedy: Mapping[str, Sequence[Finding]]) -> RuleGroup:
-    groups = [Remedied(remedy, answered) for remedy, answered in by_remedy.items()]
-    first = groups[0].findings[0]
-    return RuleGroup(first.rule, first.title, first.why, severity_counts(severities), severities.total(), groups)
-
-
-def within(group: RuleGroup, most: int) -> tuple[list[Remedied], int]:
-    """The first findings of a rule, and how many are left out."""
-    shown, left = [], most
-    for answered in group.groups:
-        kept = answered.findings[:left]
-        left -= len(kept)
-        if kept:
-            shown.append(Remedied(answered.remedy, kept))
-    return shown, group.amount - (most - left)
-
-
-def subject(finding: Finding) -> str:
-    """Who a finding is about, and under which condition; without the name where what was seen begins with it."""
-    kind = f" ({finding.subject.workload_kind})" if finding.subject.workload_kind else ""
-    name = "" if finding.seen.startswith(finding.subject.title) else f"{finding.subject.title}{kind}"
-    return ", ".join(part for part in (name, finding.when) if part)
 
 
 def coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:

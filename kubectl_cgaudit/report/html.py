@@ -7,7 +7,7 @@ from itertools import islice
 from jinja2 import Environment
 
 from kubectl_cgaudit.judge.audit import CONFIDENCES, EFFECTS, Audit, Change, Effect, NodeMoment, WorkloadAudit
-from kubectl_cgaudit.report import apart, appendix, closer, content, links, page, thresholds, words
+from kubectl_cgaudit.report import apart, appendix, by_rule, closer, content, known, links, page, thresholds, words
 from kubectl_cgaudit.report.cuts import IN_FULL, Limits, first, fit
 from kubectl_cgaudit.report.groups import grouped
 from kubectl_cgaudit.report.inside import Inside, moving
@@ -48,8 +48,8 @@ def render(audit: Audit) -> str:
     unchanged = [workload for workload in audit.workloads if workload.effect == "none"]
     by_workload = closer.by_subject(audit.findings, changed[: LIMITS.cards])
     template = _environment().get_template("report.html.j2")
-    groups, rules = grouped(audit.nodes), content.rules(audit.findings, LIMITS.findings)
-    moving_pods, sureness = moving(audit.workloads), content.sureness(audit.nodes)
+    groups, rules = grouped(audit.nodes), by_rule.rules(audit.findings, LIMITS.findings)
+    moving_pods, sureness = moving(audit.workloads), known.sureness(audit.nodes)
 
     def draw(limits: Limits) -> str:
         rows = list(islice(appendix.rows(audit.workloads), limits.containers + 1))
@@ -81,7 +81,10 @@ def _environment() -> Environment:
         js=page.own("report.js"),
         js_hash=page.digest("report.js"),
         apart=apart.parts,
+        by_rule=by_rule,
+        confidences=CONFIDENCES,
         content=content,
+        known=known,
         thresholds=thresholds.rows,
         words=words,
         terms=TERMS,

@@ -6,7 +6,7 @@ A ticket takes no more than `MOST` characters, so a large cluster's report is cu
 from collections.abc import Sequence
 
 from kubectl_cgaudit.judge.audit import CONFIDENCES, Audit, Finding, WorkloadAudit
-from kubectl_cgaudit.report import apart, content, thresholds
+from kubectl_cgaudit.report import apart, by_rule, content, known, thresholds
 from kubectl_cgaudit.report.appendix import Row
 from kubectl_cgaudit.report.appendix import rows as appendix_rows
 from kubectl_cgaudit.report.cuts import IN_FULL, Limits, first, fit
@@ -26,9 +26,9 @@ _WHY_QUESTION = "“The blog says 39 becomes 100, so why does my share not chang
 
 def render(audit: Audit) -> str:
     """The audit as a Markdown document of at most `MOST` characters."""
-    groups, rules = grouped(audit.nodes), content.rules(audit.findings, START.findings)
+    groups, rules = grouped(audit.nodes), by_rule.rules(audit.findings, START.findings)
     rows, inside = _first_rows(audit.workloads, START.containers), moving(audit.workloads)
-    sureness, set_apart = content.sureness(audit.nodes), apart.parts(audit)
+    sureness, set_apart = known.sureness(audit.nodes), apart.parts(audit)
 
     def draw(limits: Limits) -> str:
         page = Page(limits)
@@ -95,17 +95,17 @@ def _sureness(page: Page, audit: Audit, sureness: Sequence[tuple[str, tuple[int,
     return paragraphs([f"{lead} That {content.UNKNOWN_NOTE}" if open_ else "", table, TERMS["how sure"]])
 
 
-def _findings(page: Page, rules: Sequence[content.RuleGroup]) -> str:
+def _findings(page: Page, rules: Sequence[by_rule.RuleGroup]) -> str:
     shown, more = first(rules, page.limits.listed)
     away = sum(group.amount for group in rules[len(shown) :])
     cut = left_out(f"{counted(more, 'more rule')} with {counted(away, 'finding')}" if more else "")
     return paragraphs([*(_rule(page, group) for group in shown), cut]) or "None."
 
 
-def _rule(page: Page, group: content.RuleGroup) -> str:
+def _rule(page: Page, group: by_rule.RuleGroup) -> str:
     place = finding_page(group.rule)
     name = f"[{group.rule}]({place})" if place else page.name(group.rule)
-    shown, more = content.within(group, page.limits.findings)
+    shown, more = by_rule.within(group, page.limits.findings)
     answered = [
         f"{bullets(_finding(page, finding) for finding in each.findings)}\n\n**What to do:** {page.sentence(each.remedy)}"
         for each in shown
@@ -121,7 +121,7 @@ def _rule(page: Page, group: content.RuleGroup) -> str:
 
 
 def _finding(page: Page, finding: Finding) -> str:
-    about = content.subject(finding)
+    about = by_rule.subject(finding)
     lead = f"{finding.severity}, {page.name(about)}" if about else finding.severity
     return f"{bold(lead)}: {page.sentence(finding.seen)}"
 

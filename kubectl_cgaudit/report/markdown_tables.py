@@ -9,6 +9,7 @@ from kubectl_cgaudit.report.appendix import Row
 from kubectl_cgaudit.report.cuts import first
 from kubectl_cgaudit.report.groups import NodeGroup
 from kubectl_cgaudit.report.inside import Inside, Slice
+from kubectl_cgaudit.report.known import known_rows
 from kubectl_cgaudit.report.markdown_text import CUT, Live, Page, bold, folded, left_out, paragraphs
 from kubectl_cgaudit.report.words import EFFECT_WORDS, against_system, arrow, counted, percent
 
@@ -72,7 +73,7 @@ def _known(page: Page, groups: Iterable[NodeGroup]) -> str:
     headers = ("Nodes", "What", "Now", "After", "How sure", "From, on the first of them")
     rows: list[tuple[str, ...]] = []
     for group in groups:
-        known, more = first(content.known_rows(group.node), page.limits.listed)
+        known, more = first(known_rows(group.node), page.limits.listed)
         rows += [
             (
                 _nodes(page, group, 1),
