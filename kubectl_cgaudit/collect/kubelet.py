@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from kubectl_cgaudit.collect.door import Answer
 from kubectl_cgaudit.collect.failure import UNTRUSTED, RequestError, UnreachableError
-from kubectl_cgaudit.collect.kubelet_answers import CADVISOR, CONFIGZ, ENDPOINTS, LARGEST, METRICS, understand
-from kubectl_cgaudit.collect.kubelet_files import Pods
+from kubectl_cgaudit.collect.kubelet_answers import CADVISOR, CONFIGZ, ENDPOINTS, LARGEST, METRICS, Pods, understand
 from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.collect.node_name import is_name
 from kubectl_cgaudit.collect.progress import Progress

@@ -12,6 +12,8 @@ ENDPOINTS = (CONFIGZ, METRICS, CADVISOR)
 LARGEST = 64 << 20
 """Of a body, in bytes."""
 FROM_SPEC = "shows shares from the spec (kubelet_metrics_provider cri): they prove nothing"
+Pods = Mapping[str, set[tuple[str, str]]]
+"""Namespace and name of the pods of each node."""
 _SHOWN = 60
 _Parsed = TypeVar("_Parsed")
 

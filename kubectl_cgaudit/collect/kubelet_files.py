@@ -1,16 +1,14 @@
 """Kubelets' answers that were saved: `--kubelet=files:DIR`."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
-from kubectl_cgaudit.collect.kubelet_answers import CADVISOR, CONFIGZ, LARGEST, METRICS, nothing, understand
+from kubectl_cgaudit.collect.kubelet_answers import CADVISOR, CONFIGZ, LARGEST, METRICS, Pods, nothing, understand
 from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.collect.node_name import is_name
 from kubectl_cgaudit.errors import InputError
 
 _FILES = {CONFIGZ: "configz.txt", METRICS: "metrics.txt", CADVISOR: "metrics-cadvisor.txt"}
-Pods = Mapping[str, set[tuple[str, str]]]
-"""Namespace and name of the pods of each node."""
 
 
 def from_files(

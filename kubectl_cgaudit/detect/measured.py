@@ -75,7 +75,9 @@ def cgroup_version(
     ]
     if any(weight_of_shown(shown) is None for shown in kubernetes):
         return "v1", "it shows shares that no cgroup v2 weight gives"
-    seen = {version for pod, _ in placed if (version := _of_pod(answers, pod, kubelet))}
+    by_path = driver(answers)
+    told = [_told_by(answers, pod, by_path, kubelet) for pod, _ in placed if by_path]
+    seen = {version for version in told if version}
     if len(seen) != 1:
         return None
     (version,) = seen
@@ -83,10 +85,11 @@ def cgroup_version(
     return version, f"it shows {what}"
 
 
-def _of_pod(answers: KubeletAnswers, pod: Pod, kubelet: KubeletVersion | None) -> CgroupVersion | None:
+def _told_by(
+    answers: KubeletAnswers, pod: Pod, by_path: Driver, kubelet: KubeletVersion | None
+) -> CgroupVersion | None:
     """The cgroup version by which a pod's row is what the kubelet makes of its request, if it is by one alone."""
-    by_path = driver(answers)
-    path = paths.pod(pod, by_path) if by_path and not pod.resizing else None
+    path = None if pod.resizing else paths.pod(pod, by_path)
     shown = answers.shares.get(path) if path else None
     asked = pod_shares(pod, kubelet)
     on_v2 = linear_inverse(linear(asked))

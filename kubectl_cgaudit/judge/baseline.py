@@ -1,7 +1,7 @@
 """What is new against an earlier audit: the findings that it has too are set apart, those that are gone are named."""
 
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from kubectl_cgaudit.judge.audit import (
 from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.judge.saved import decode
 from kubectl_cgaudit.judge.standing import recounted
-from kubectl_cgaudit.judge.waiting import waits
+from kubectl_cgaudit.judge.waiting import waiting
 from kubectl_cgaudit.text import counted
 
 _Key = tuple[str, Subject]
@@ -83,23 +83,18 @@ def against(baseline: Baseline, audit: Audit) -> Audit:
     fixed = tuple(sorted((each for rest in pool.values() for each in rest), key=lambda each: each.order))
     comparable = earlier.coverage.filter == audit.coverage.filter and audit.coverage.complete
     open_ = _open(audit)
-    gone = tuple(each for each in fixed if not _untold(each, open_, audit)) if comparable else ()
+    gone = tuple(each for each in fixed if each.subject.title not in open_) if comparable else ()
     notes = tuple(_notes(earlier, audit, len(fixed) - len(gone)))
     record = BaselineRecord(baseline.source, earlier.tool_version, earlier.generated_at, notes)
     judged = replace(audit, findings=tuple(new), known=tuple(known), fixed=gone, excepted=excepted, baseline=record)
     return recounted(judged, _sentence(judged, baseline.source))
 
 
-def _untold(finding: Finding, open_: Container[str], audit: Audit) -> bool:
-    about = finding.subject
-    waiting = about.namespace is not None and waits(audit.coverage, about.namespace, about.name)
-    return waiting or about.title in open_
-
-
 def _open(audit: Audit) -> set[str]:
     """The nodes and workloads of which something cannot be said: a finding of theirs is not gone, it cannot be told."""
     nodes = {node.name for node in audit.nodes if node.confidence == "unknown"}
-    return nodes | {workload.title for workload in audit.workloads if "unknown" in workload.effects}
+    workloads = {workload.title for workload in audit.workloads if "unknown" in workload.effects}
+    return nodes | workloads | waiting(audit.coverage)
 
 
 def _in_baseline(earlier: Earlier | Audit, audit: Audit) -> Iterator[Finding]:

@@ -3,7 +3,10 @@
 from kubectl_cgaudit.judge.audit import Coverage
 
 
-def waits(coverage: Coverage, namespace: str, workload: str) -> bool:
-    """Whether a pod that has no node yet may be of a workload. Only its name tells: that begins with its workload's."""
-    title = f"{namespace}/{workload}"
-    return any(pod == title or pod.startswith(f"{title}-") for pod in coverage.pods_without_node)
+def waiting(coverage: Coverage) -> frozenset[str]:
+    """All that pods without a node may belong to, as `namespace/name`: their names are, or go on after a hyphen, its name."""
+    found = set()
+    for pod in coverage.pods_without_node:
+        parts = pod.split("-")
+        found |= {"-".join(parts[:end]) for end in range(1, len(parts) + 1)}
+    return frozenset(found)

@@ -1,7 +1,7 @@
 """Two audits compared: what the first predicted, held against what the second found."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Container, Hashable, Iterator, Mapping
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.errors import InputError
@@ -19,7 +19,7 @@ from kubectl_cgaudit.judge.diff.types import (
     WorkloadDiff,
 )
 from kubectl_cgaudit.judge.thresholds import Thresholds
-from kubectl_cgaudit.judge.waiting import waits
+from kubectl_cgaudit.judge.waiting import waiting
 
 Key = tuple[str, str, str]
 
@@ -76,14 +76,8 @@ class _Comparison:
             new_nodes=tuple(nodes.alone(node, sure=was_read) for node in self.nodes.new),
             gone_nodes=tuple(nodes.alone(node, sure=is_read) for node in self.nodes.gone),
             workloads=found,
-            new_workloads=tuple(
-                _alone(after[key], sure=was_read and not waits(self.before.coverage, *key[:2]))
-                for key in sorted(set(after) - set(before))
-            ),
-            gone_workloads=tuple(
-                _alone(before[key], sure=is_read and not waits(self.after.coverage, *key[:2]))
-                for key in sorted(set(before) - set(after))
-            ),
+            new_workloads=_only_in(after, before, sure=was_read, waits=waiting(self.before.coverage)),
+            gone_workloads=_only_in(before, after, sure=is_read, waits=waiting(self.after.coverage)),
         )
         baseless = [new.name for old, new in self.nodes.pairs if not nodes.same_ground(old, new)]
         return summary.concluded(result, self.before.nodes, self.after.nodes, self.nodes.ambiguous, baseless)
@@ -156,6 +150,14 @@ def _side(audit: Audit) -> Side:
         nodes=len(audit.nodes),
         workloads=len(audit.workloads),
     )
+
+
+def _only_in(
+    one: Mapping[Key, WorkloadAudit], other: Mapping[Key, WorkloadAudit], *, sure: bool, waits: Container[str]
+) -> tuple[LoneWorkload, ...]:
+    """What one audit has and the other has not; `waits` are workloads that the other may have without a node."""
+    lone = [one[key] for key in sorted(set(one) - set(other))]
+    return tuple(_alone(each, sure=sure and each.title not in waits) for each in lone)
 
 
 def _alone(workload: WorkloadAudit, *, sure: bool) -> LoneWorkload:

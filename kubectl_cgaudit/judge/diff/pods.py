@@ -51,7 +51,7 @@ def compare(before: PodAudit, after: PodAudit, around: Around, limits: Limits) -
     names = {each.name: each for each in after.containers}
     containers = [_container(each, names[each.name], why, limits) for each in before.containers if each.name in names]
     outcomes = [*(m.outcome for m in mine), *(each.outcome for each in containers)]
-    if why.runs:
+    if why.said_to_stop:
         outcomes.append("as-before")
     return PodDiff(
         name=before.name,
@@ -116,8 +116,8 @@ class _Why:
         self.after = after
         self.around = around
         self.respecified = spec(before) != spec(after)
-        self.runs = "stops" in before.effects
-        """Though it was said that it does not after the move."""
+        self.said_to_stop = "stops" in before.effects
+        """And it is there, so it runs."""
         self._needed: set[str] = set()
 
     def judged(self, measure: Measure, *, respecified: bool, known: bool) -> Measure:
@@ -151,7 +151,7 @@ class _Why:
             "pods": f"{self.after.node} has other pods now, or pods that ask for other CPU, or another size",
             "evidence": contradicted(self.after.node) + "; ".join(self.around.contradictions),
         }
-        told = ("it was said not to run after the move, and it runs",) if self.runs else ()
+        told = ("it was said not to run after the move, and it runs",) if self.said_to_stop else ()
         return (*told, *(text for cause, text in words.items() if cause in self._needed))
 
 

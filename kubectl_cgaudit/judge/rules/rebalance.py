@@ -82,14 +82,14 @@ class Balance(Struct, frozen=True):
 
     def _whole(self, mine: int) -> Iterator[Requests]:
         """With about so much for the loser, and for each gainer the value just below or above what it should have."""
-        below, above = ([self._at_most(each, place) for place, each in enumerate(row)] for row in self._beside(mine))
-        choices = list(zip(below, above, strict=True))
-        for theirs in product(*choices) if len(choices) <= _FEW else (below, above):
-            yield self.loser + sum(self.gainers) - sum(theirs), tuple(theirs)
-
-    def _beside(self, mine: int) -> tuple[list[int], list[int]]:
         wanted = [self._theirs(mine) * ratio for ratio in self.ratios]
-        return [math.floor(each) for each in wanted], [math.ceil(each) for each in wanted]
+        choices = [
+            (self._at_most(math.floor(each), place), self._at_most(math.ceil(each), place))
+            for place, each in enumerate(wanted)
+        ]
+        # Of many gainers there are too many ways: all below, or all above.
+        for theirs in product(*choices) if len(choices) <= _FEW else zip(*choices, strict=True):
+            yield self.loser + sum(self.gainers) - sum(theirs), theirs
 
     def _at_most(self, wanted: float, place: int) -> int:
         return min(self.gainers[place], request_for(wanted, self.measure))
