@@ -1,7 +1,8 @@
 """Amounts, numbers and lists in words, the same in messages and reports."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+_NAMED = 5
 _LEAST_PERCENT = 0.0001
 """The last that is written without an exponent."""
 
@@ -26,6 +27,11 @@ def named(names: Iterable[str], most: int) -> str:
     listed = list(names)
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + more
+
+
+def these(kind: str, names: Sequence[str]) -> str:
+    """`node a`, or `2 nodes (a, b)` with the first names."""
+    return f"{kind} {names[0]}" if len(names) == 1 else f"{counted(len(names), kind)} ({named(names, _NAMED)})"
 
 
 def number(value: float) -> str:

@@ -1,16 +1,14 @@
 """What the audit covers: what was read, what was not, and what was set apart."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
-from kubectl_cgaudit.cgroups.pods import may_count_pod_level, pod_level_resources
-from kubectl_cgaudit.cgroups.version import KubeletVersion
-from kubectl_cgaudit.collect.model import Cluster, Node, NodeKind, Pod
+from kubectl_cgaudit.collect.model import Cluster, NodeKind, Pod
+from kubectl_cgaudit.judge import own_resources
 from kubectl_cgaudit.judge.audit import Coverage, GapRecord
-from kubectl_cgaudit.text import capital, counted, named
+from kubectl_cgaudit.text import capital, counted, named, these
 
-_NAMED = 5
 _SPACES = 10
 _READ = "read: top owners"
 
@@ -23,13 +21,13 @@ def cover(cluster: Cluster, unmatched: tuple[str, ...], without_slice: tuple[str
     placed = Counter(kinds[pod.node] for pod in active if pod.node in kinds)
     gaps = [GapRecord(gap.what, gap.why, gap.remedy) for gap in reading.gaps]
     gaps += _no_match(cluster) + _unusable(cluster) + _missing(cluster) + _without_kubepods(cluster)
-    gaps += _unread_classes(active, cluster) + _without_slice(without_slice) + _other_gate(cluster, active)
+    gaps += _unread_classes(active, cluster) + _without_slice(without_slice) + own_resources.gaps(cluster, active)
     return Coverage(
         complete=not gaps,
         source=reading.source,
         filter=reading.filter,
         gaps=tuple(gaps),
-        notes=(*reading.notes, *_not_staying(cluster), *_with_own_cpus(cluster), *_uncounted(cluster, active)),
+        notes=(*reading.notes, *_not_staying(cluster), *_with_own_cpus(cluster), *own_resources.notes(cluster, active)),
         unmatched=unmatched,
         nodes_read=len(cluster.nodes),
         nodes_audited=sum(kind == "linux" for kind in kinds.values()),
@@ -78,10 +76,10 @@ def _not_staying(cluster: Cluster) -> Iterator[str]:
     linux = [node for node in cluster.nodes if node.kind == "linux"]
     if old := [node.name for node in linux if node.standing == "not Ready"]:
         it, its, are = ("it", "its", "is") if len(old) == 1 else ("them", "their", "are")
-        yield f"{capital(_these('node', old))} {are} not Ready: what was read of {it}, and of {its} pods, is from before that"
+        yield f"{capital(these('node', old))} {are} not Ready: what was read of {it}, and of {its} pods, is from before that"
     if leaving := [node.name for node in linux if node.standing == "being deleted"]:
         its, are = ("its", "is") if len(leaving) == 1 else ("their", "are")
-        yield f"{capital(_these('node', leaving))} {are} being deleted: {its} pods will run elsewhere"
+        yield f"{capital(these('node', leaving))} {are} being deleted: {its} pods will run elsewhere"
 
 
 def _with_own_cpus(cluster: Cluster) -> Iterator[str]:
@@ -90,59 +88,8 @@ def _with_own_cpus(cluster: Cluster) -> Iterator[str]:
     names = [name for name, config in configs.items() if config and config.cpu_manager_policy == "static"]
     if names:
         yield (
-            f"The CPU manager of {_these('node', names)} is static: containers with CPUs of their own compete for no others, and "
+            f"The CPU manager of {these('node', names)} is static: containers with CPUs of their own compete for no others, and "
             "the rest for what is left, but shares are shown of all of the node's CPU"
-        )
-
-
-def _with_own_resources(active: Sequence[Pod]) -> list[Pod]:
-    return [pod for pod in active if pod.request_milli is not None or pod.limit_milli]
-
-
-def _on(nodes: Collection[str], pods: Sequence[Pod]) -> list[str]:
-    return [f"{pod.namespace}/{pod.name}" for pod in pods if pod.node in nodes]
-
-
-def _counts_them(cluster: Cluster, node: Node) -> bool | None:
-    """Whether a node's kubelet says that it counts the resources of pods themselves."""
-    answers = (cluster.kubelets or {}).get(node.name)
-    return answers.pod_level if answers else None
-
-
-def _other_gate(cluster: Cluster, active: Sequence[Pod]) -> list[GapRecord]:
-    """Nodes whose kubelet says of the gate what its version does not, and that have pods for which it matters."""
-    own = _with_own_resources(active)
-    theirs = {pod.node for pod in own}
-    found = [
-        node.name
-        for node in cluster.nodes
-        if node.name in theirs
-        and _counts_them(cluster, node) not in (None, pod_level_resources(KubeletVersion.parse(node.kubelet_version)))
-    ]
-    if not found:
-        return []
-    pods = _on(set(found), own)
-    why = (
-        "the feature gate PodLevelResources is not there what it is by default (on from 1.34): the shares shown of now are not "
-        f"those of {_these('pod', pods)}, nor of what competes with {'it' if len(pods) == 1 else 'them'}"
-    )
-    return [GapRecord(_these("node", found), why, "Leave these numbers aside, or set the gate to its default")]
-
-
-def _uncounted(cluster: Cluster, active: Sequence[Pod]) -> Iterator[str]:
-    """Pods whose own request or limit is left out on the word of a default."""
-    old = {
-        node.name
-        for node in cluster.nodes
-        if may_count_pod_level(KubeletVersion.parse(node.kubelet_version)) and _counts_them(cluster, node) is None
-    }
-    names = _on(old, _with_own_resources(active))
-    if names:
-        theirs = "its own resources are" if len(names) == 1 else "their own resources are"
-        yield (
-            f"{capital(_these('pod', names))} on kubelets 1.32 or 1.33: {theirs} taken not to count there, as the feature gate "
-            "PodLevelResources is off by default before 1.34. Where it is on (kubernetes_feature_enabled in the kubelet's "
-            "/metrics is 1) the shares shown of now are not those of these nodes"
         )
 
 
@@ -150,7 +97,7 @@ def _unusable(cluster: Cluster) -> list[GapRecord]:
     names = _of_kind(cluster, "unusable")
     if not names:
         return []
-    what = _these("node", names)
+    what = these("node", names)
     return [GapRecord(what, "no CPU in status.allocatable or status.capacity", "Wait until the kubelet has reported")]
 
 
@@ -161,7 +108,7 @@ def _without_kubepods(cluster: Cluster) -> list[GapRecord]:
     found = [name for name in linux if name in answers and answers[name].without_kubepods]
     if not found:
         return []
-    what = _these("node", found)
+    what = these("node", found)
     why = (
         "cgroupsPerQOS is false there, so there is no kubepods tree: the shares shown of its pods are not what they get"
     )
@@ -175,7 +122,7 @@ def _without_slice(names: tuple[str, ...]) -> list[GapRecord]:
     remedy = (
         "Say it with --states (root: {init: N, system: N, podruntime: N}), as `talosctl cgroups --preset cpu` shows it"
     )
-    return [GapRecord(_these("node", names), why, remedy)]
+    return [GapRecord(these("node", names), why, remedy)]
 
 
 def _unread_classes(active: Sequence[Pod], cluster: Cluster) -> list[GapRecord]:
@@ -184,7 +131,7 @@ def _unread_classes(active: Sequence[Pod], cluster: Cluster) -> list[GapRecord]:
     unread = tuple(sorted(classes - set(cluster.runtime_classes or ())))
     if not unread:
         return []
-    what = _these("RuntimeClass", unread)
+    what = these("RuntimeClass", unread)
     it, it_is, it_was = ("it", "it is", "it was") if len(unread) == 1 else ("them", "they are", "they were")
     if cluster.runtime_classes is None:
         seen = f"{it_was} not read"
@@ -208,12 +155,8 @@ def _missing(cluster: Cluster) -> list[GapRecord]:
     if not homeless:
         return []
     names = tuple(sorted(homeless))
-    what = _these("node", names)
+    what = these("node", names)
     count = sum(homeless.values())
     pods = "1 pod runs" if count == 1 else f"{count} pods run"
     why = f"{pods} there, but the Node is not among what was read"
     return [GapRecord(what, why, "Read all nodes together with the pods")]
-
-
-def _these(kind: str, names: Sequence[str]) -> str:
-    return f"{kind} {names[0]}" if len(names) == 1 else f"{counted(len(names), kind)} ({named(names, _NAMED)})"
