@@ -191,6 +191,28 @@ def test_another_target_is_refused() -> None:
     )
 
 
+def test_a_target_file_that_says_something_else_now_is_refused_and_one_with_another_comment_is_not(
+    tmp_path: Path,
+) -> None:
+    target = tmp_path / "moved.yaml"
+
+    def audit_to(text: str) -> Audit:
+        target.write_text(text)
+        return audited(recorded(), STATES.read_text(), str(target))
+
+    earlier = audit_to("- {match: {name: worker-c}, cgroup: v2}")
+    assert compared(audit_to("# ticket 7\n- cgroup: v2\n  match: {name: worker-c}"), earlier).findings == ()
+    other = audit_to("- {match: {name: worker-c}, cgroup: v1}")
+    with pytest.raises(UsageError) as caught:
+        compared(other, earlier)
+    assert str(caught.value) == (
+        "--baseline base.json was audited with another moved.yaml: the file said something else then; make the baseline anew"
+    )
+    # An audit of an earlier release does not say what the file said.
+    before_it_was_kept = replace(earlier, scenario=replace(earlier.scenario, rules=None))
+    assert compared(other, before_it_was_kept).baseline is not None
+
+
 def test_a_newer_major_schema_is_an_error_and_a_newer_minor_a_note() -> None:
     with pytest.raises(
         InputError, match=r"^base\.json has schema version 2.0, and this cgaudit reads 1.1; use the rel"

@@ -326,6 +326,9 @@ class ScenarioRecord(_Record, frozen=True):
     description: str
     thresholds: dict[str, float]
     assumptions: tuple[str, ...]
+    rules: Annotated[
+        str | None, Meta(description="SHA-256 of what the rules of a --to file say; null for a target in words")
+    ] = None
 
 
 class Verdict(_Record, frozen=True):

@@ -65,6 +65,11 @@ def against(baseline: Baseline, audit: Audit) -> Audit:
             f"--baseline {baseline.source} was audited with --to {earlier.scenario.to}, and this is --to {audit.scenario.to}; "
             "compare audits of the same target"
         )
+    if None not in (then := earlier.scenario.rules, now := audit.scenario.rules) and then != now:
+        raise UsageError(
+            f"--baseline {baseline.source} was audited with another {earlier.scenario.to}: the file said something else then; "
+            "make the baseline anew"
+        )
     pool: dict[_Key, list[Finding]] = {}
     for finding in sorted(_in_baseline(earlier, audit), key=lambda each: each.order):
         pool.setdefault(_key(finding), []).append(finding)

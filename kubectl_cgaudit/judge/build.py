@@ -60,7 +60,11 @@ def audit(
         tool_version=__version__,
         generated_at=generated_at,
         scenario=ScenarioRecord(
-            scenario.to, scenario.describe(), thresholds.by_name(), tuple(_assumptions(comparisons, scenario))
+            scenario.to,
+            scenario.describe(),
+            thresholds.by_name(),
+            tuple(_assumptions(comparisons, scenario)),
+            scenario.fingerprint(),
         ),
         verdict=conclude(workloads, findings, coverage, thresholds, sure_losses),
         coverage=coverage,

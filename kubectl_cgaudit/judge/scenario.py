@@ -1,10 +1,12 @@
 """Where the nodes go: `--to`, and what a node is after it, always starting from what it is now."""
 
+import hashlib
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups.version import KubeletVersion
@@ -56,6 +58,17 @@ class Scenario(Struct, frozen=True):
         if self.rules:
             parts.append(f"as {self.to} says")
         return ", ".join(parts)
+
+    def fingerprint(self) -> str | None:
+        """SHA-256 of what the rules of a file say, whatever its name, comments and layout; None without a file."""
+        if not self.rules:
+            return None
+        # Without what is not said, or a later release with one key more would take the same file for another.
+        said = [
+            {key: value for key, value in structs.asdict(rule).items() if value and key != "where"}
+            for rule in self.rules
+        ]
+        return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
 
 
 def parse(to: str) -> Scenario:

@@ -121,6 +121,7 @@ class _Comparison:
                 untold=nodes.untold(now),
                 same_ground=nodes.same_ground(was, now),
                 contradictions=now.contradictions,
+                kubelets=(was.kubelet_version, now.kubelet_version),
             )
         return self._seen[old, new]
 

@@ -39,6 +39,8 @@ class Around(Struct, frozen=True):
     """Whether of both nodes as much is known of what competes with pods at the root."""
     contradictions: tuple[str, ...]
     """What the evidence on its node now says against what was said of it."""
+    kubelets: tuple[str, str]
+    """Release of the kubelet it was on, and of the one it is on."""
 
 
 def compare(before: PodAudit, after: PodAudit, around: Around, limits: Limits) -> PodDiff:
@@ -151,8 +153,13 @@ class _Why:
             "pods": f"{self.after.node} has other pods now, or pods that ask for other CPU, or another size",
             "evidence": contradicted(self.after.node) + "; ".join(self.around.contradictions),
         }
-        told = ("it was said not to run after the move, and it runs",) if self.said_to_stop else ()
-        return (*told, *(text for cause, text in words.items() if cause in self._needed))
+        was, now = self.around.kubelets
+        kubelet = f"is still {now}" if was == now else f"was {was} and is {now}"
+        told = f"it was said not to run after the move, and it runs; its kubelet {kubelet}"
+        return (
+            *([told] if self.said_to_stop else []),
+            *(text for cause, text in words.items() if cause in self._needed),
+        )
 
 
 def _changes(before: PodAudit, after: PodAudit) -> Iterable[str]:
