@@ -60,7 +60,7 @@ def test_the_connections_of_each_kubelet_are_closed(says):
         asked.append((host, port))
         return door_
 
-    api = SimpleNamespace(kubelet_doors=lambda *flags: asked.append(flags) or door_to)
+    api = SimpleNamespace(kubelet_doors=lambda *flags: asked.append(flags) or door_to, door=lambda *limits: None)
     with suppress(KeyError):
         directly(api, {"n1": ("10.0.0.1", 65535), "n2": ("10.0.0.1", 65536), "n3": ("10.0.0.1", 0)}, insecure=True)
     assert (asked, cleared) == ([(True, 5.0, 64 << 20), ("10.0.0.1", 65535)], [True])
@@ -176,3 +176,80 @@ def test_direct_connection_failures(tmp_path, monkeypatch):
     assert answers["path"].problems[0].endswith(" is no address)")
     assert answers["login"].problems[0].endswith(" is no address)")
     assert len(server.requests) == 3
+
+
+EXPIRED = "the kubelet does not accept the token or certificate it is asked with"
+
+
+@pytest.mark.parametrize(
+    ("server_takes", "kubelet_takes", "problems", "asked"),
+    [
+        pytest.param("new", "new", (), ["/configz", "/version", "/version", "/configz", *[*ENDINGS][1:]], id="expired"),
+        pytest.param(
+            "old",
+            "none",
+            (f"{ALL} may not be read (401): {EXPIRED}",),
+            ["/configz", "/version", *[*ENDINGS][1:]],
+            id="the kubelet takes no tokens",
+        ),
+        pytest.param(
+            "none",
+            "none",
+            (f"{ALL} may not be read (401): {EXPIRED}",),
+            ["/configz", "/version", "/version", "/configz", *[*ENDINGS][1:]],
+            id="neither takes the new one",
+        ),
+    ],
+)
+def test_direct_credentials_that_expire_are_renewed(tmp_path, server_takes, kubelet_takes, problems, asked):
+    def answer(path: str) -> Reply:
+        shown = server.requests[-1].headers["Authorization"]
+        takes = server_takes if path == "/version" else kubelet_takes
+        if shown == f"Bearer {takes}":
+            return healthy(path) if path != "/version" else (200, b"{}", {})
+        return a_status(401, "Unauthorized") if path == "/version" else (401, b"Unauthorized", {})
+
+    with serve(answer, tls=tmp_path) as server:
+        (tmp_path / "token").write_text("old")
+        cluster = {"certificate-authority": "ca.crt"}
+        user = {"tokenFile": str(tmp_path / "token")}
+        path = kubeconfig(tmp_path / "c", server=f"https://{server.host}", cluster=cluster, user=user)
+        with Api(Connection(kubeconfig=path)) as api:
+            (tmp_path / "token").write_text("new")
+            answers = directly(api, {"n1": ("127.0.0.1", port_of(server))})
+        assert [request.path for request in server.requests] == asked
+    assert answers["n1"] == (no_answers("n1", *problems) if problems else good("n1"))
+
+
+def test_direct_credentials_that_cannot_be_renewed_are_said(tmp_path):
+    with serve(lambda path: a_status(401, "Unauthorized"), tls=tmp_path) as server:
+        (tmp_path / "token").write_text("old")
+        user = {"tokenFile": str(tmp_path / "token")}
+        cluster = {"certificate-authority": "ca.crt"}
+        path = kubeconfig(tmp_path / "c", server=f"https://{server.host}", cluster=cluster, user=user)
+        with Api(Connection(kubeconfig=path)) as api:
+            (tmp_path / "token").unlink()
+            answers = directly(api, {"n1": ("127.0.0.1", port_of(server))})
+    assert answers["n1"] == no_answers(
+        "n1",
+        f"{ALL} could not be read (the API server refuses the credentials: the tokenFile of context mixed cannot be read: "
+        "No such file or directory; log in again, or correct the kubeconfig)",
+    )
+
+
+def test_direct_credentials_that_are_renewed_and_cannot_be_used_are_said():
+    refusing = Scripted(Answer(401, b"Unauthorized"))
+    doors = [refusing]
+
+    def door_to(host, port):
+        if not doors:
+            raise ClusterError("the certificates of the kubeconfig cannot be used: gone; log in again")
+        return doors.pop()
+
+    refusing.pool = SimpleNamespace(clear=lambda: None)
+    api = SimpleNamespace(kubelet_doors=lambda *flags: door_to, door=lambda *limits: Scripted(Answer(200, b"{}")))
+    assert directly(api, {"n1": ("10.0.0.1", 10250)})["n1"] == no_answers(
+        "n1",
+        f"{ALL} could not be read (the API server refuses the credentials: the certificates of the kubeconfig cannot be used: "
+        "gone; log in again)",
+    )

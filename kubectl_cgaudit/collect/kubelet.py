@@ -5,6 +5,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 from msgspec import Struct
@@ -15,7 +16,7 @@ from kubectl_cgaudit.collect.kubelet_answers import CADVISOR, CONFIGZ, ENDPOINTS
 from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.collect.node_name import is_name
 from kubectl_cgaudit.collect.progress import Progress
-from kubectl_cgaudit.collect.renewing import REFUSED, Renewing, is_refusal
+from kubectl_cgaudit.collect.renewing import REFUSED, OwnPort, Renewing, is_refusal
 from kubectl_cgaudit.collect.transport import Api
 
 SECONDS = 10.0
@@ -77,6 +78,7 @@ def from_kubelets(
     Nothing is sent to a kubelet that the cluster's CA does not vouch for, unless `insecure` or the kubeconfig says so.
     Raises ClusterError when the certificates of the kubeconfig cannot be used.
     """
+    server = Renewing(api, seconds, LARGEST)
     door_to = api.kubelet_doors(insecure, seconds, LARGEST)
 
     def ask(node: str, talk: _Talk) -> None:
@@ -84,11 +86,11 @@ def from_kubelets(
         if not (_is_address(host) and 0 < port < 1 << 16):
             talk.missing(f"cannot be asked for ({f'{host}:{port}'[:_SHOWN]!r} is no address)")
             return
-        door = door_to(host, port)
+        own_port = OwnPort(partial(door_to, host, port), server)
         try:
-            _ask(api, door.get, "", _DIRECT, talk)
+            _ask(api, own_port.get, "", _DIRECT, talk)
         finally:
-            door.pool.clear()
+            own_port.close()
 
     return _together(ask, list(addresses), pods_by_node, progress, seconds)
 

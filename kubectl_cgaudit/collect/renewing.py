@@ -1,12 +1,13 @@
-"""The API server, asked by several threads with credentials that may expire meanwhile."""
+"""The API server and the kubelets, asked by several threads with credentials that may expire meanwhile."""
 
 import threading
+from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit.collect.door import Answer, Door
-from kubectl_cgaudit.collect.failure import UnreachableError
+from kubectl_cgaudit.collect.failure import RequestError, UnreachableError
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import ClusterError
 
@@ -51,6 +52,41 @@ class Renewing:
                 except ClusterError as error:
                     raise UnreachableError(str(error), f"{REFUSED}: {error}") from None
             return None if self._door is refused else self._door
+
+
+class OwnPort:
+    """A kubelet at its own port. Only the API server can tell whether what it refuses has expired."""
+
+    def __init__(self, door_to: Callable[[], Door], server: Renewing) -> None:
+        self._door_to = door_to
+        self._server = server
+        self._door = door_to()
+        self._told = False
+
+    def get(self, path: str, ends: float) -> Answer:
+        """As Door.get, once more where the credentials had expired."""
+        answer = self._door.get(path, ends)
+        if answer.status != 401 or self._told:
+            return answer
+        self._told = True
+        try:
+            self._server.get("/version", ends)
+            fresh = self._door_to()
+        except RequestError as failure:
+            if failure.why.startswith(REFUSED):
+                raise
+            return answer
+        except ClusterError as error:
+            raise UnreachableError(str(error), f"{REFUSED}: {error}") from None
+        if fresh.headers is self._door.headers:
+            return answer
+        self.close()
+        self._door = fresh
+        return fresh.get(path, ends)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._door.pool.clear()
 
 
 def is_refusal(answer: Answer) -> bool:

@@ -147,11 +147,23 @@ class Api:
         return Door(self._pool, self._base, self._all_headers(), self.host, seconds, limit)
 
     def kubelet_doors(self, insecure: bool, seconds: float, limit: int) -> Callable[[str, int], Door]:
-        """The kubelets' own ports, past any proxy. Each gets the caller's credentials: none knows impersonation."""
-        pool = pools.to_kubelets(self._configuration, insecure)
-        headers = self._own_headers()
+        """The kubelets' own ports, past any proxy. Each gets the caller's credentials: none knows impersonation.
+
+        After they were renewed a door has the new ones, and headers that are another object.
+        """
+
+        def reach() -> tuple[Any, Callable[[], Any], Any]:
+            return self._configuration, pools.to_kubelets(self._configuration, insecure), self._own_headers()
+
+        reached = reach()
+        lock = threading.Lock()
 
         def door(host: str, port: int) -> Door:
+            nonlocal reached
+            with lock:
+                if reached[0] is not self._configuration:
+                    reached = reach()
+                _, pool, headers = reached
             shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             return Door(pool(), f"https://{shown}", headers, shown, seconds, limit)
 
