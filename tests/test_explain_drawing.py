@@ -267,7 +267,10 @@ def test_a_weight_from_before_an_upgrade_is_not_explained_by_the_formula_of_now(
         for n, w in (("x", 39), ("y", 4))
     }
     text = drawn(measured_as(objects, shown), "a", V2_QUADRATIC, Screen(200), "v2")
-    assert "now: request 1000m -> 1024 shares; weight 39 was measured, written before the runtime was upgraded" in text
+    assert (
+        "now: request 1000m -> 1024 shares; weight 39 was measured, as the linear formula makes it: written before the "
+        "runtime was changed"
+    ) in text
     assert "after: request 1000m -> 1024 shares -> ceil(10 ** ((L*L + 125*L) / 612 - 7/34)), L = log2(1024)" in text
 
 

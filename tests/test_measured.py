@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups import paths
+from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import linear_inverse, quadratic
 from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
@@ -115,16 +116,24 @@ def formula(name: str, formula: Any, started: str, handler: str = "default") -> 
     return WeighedContainer("default", name, "app", handler, formula, 59, 512, started)
 
 
+K132 = KubeletVersion(1, 32, 0)
+
+
 def test_the_container_created_last_says_what_a_handler_uses_now() -> None:
     old, new = "2026-11-01T00:00:00Z", "2026-11-20T00:00:00Z"
-    assert measured.current_formula([formula("a", "linear", old), formula("b", "quadratic", new)]) == "quadratic"
-    assert measured.current_formula([formula("a", "quadratic", old), formula("b", "linear", new)]) == "linear"
+    assert measured.current_formula([formula("a", "linear", old), formula("b", "quadratic", new)], K132) == "quadratic"
+    assert measured.current_formula([formula("a", "quadratic", old), formula("b", "linear", new)], K132) == "linear"
     # One of them was resized since, or created in the same second: which it is nobody knows.
-    assert measured.current_formula([formula("a", "quadratic", old), formula("b", "linear", old)]) is None
+    assert measured.current_formula([formula("a", "quadratic", old), formula("b", "linear", old)], K132) is None
     mixed = [formula("a", "quadratic", old), formula("b", "linear", new), formula("c", "quadratic", new)]
-    assert measured.current_formula(mixed) is None
-    assert measured.current_formula([formula("a", "linear", old), formula("b", "neither", new)]) == "linear"
-    assert measured.current_formula([formula("a", "neither", new)]) is None
+    assert measured.current_formula(mixed, K132) is None
+    assert measured.current_formula([formula("a", "linear", old), formula("b", "neither", new)], K132) == "linear"
+    assert measured.current_formula([formula("a", "neither", new)], K132) is None
+    # From 1.33 on the older one may have been resized under the newer release.
+    downgraded = [formula("a", "quadratic", old), formula("b", "linear", new)]
+    assert [measured.current_formula(downgraded, each) for each in (KubeletVersion(1, 33, 0), None)] == [None, None]
+    upgraded = [formula("a", "linear", old), formula("b", "quadratic", new)]
+    assert measured.current_formula(upgraded, KubeletVersion(1, 33, 0)) == "quadratic"
     assert measured.decide(512, None) is None
     assert measured.decide(2, 1) is None
     assert measured.decide(2, 100) == "neither"
@@ -303,7 +312,7 @@ def test_a_container_without_a_request_shows_that_nobody_set_its_weight() -> Non
         WeighedContainer("default", "p", name, "secure", measured.decide(shares, 100) or "linear", 100, shares, "")
         for name, shares in (("a", 1024), ("b", 2))
     ]
-    (said,) = measured._of_handlers(found)
+    (said,) = measured._of_handlers(found, K132)
     assert (said.about, said.value, said.confidence) == ("runtime:secure", "none", "certain")
 
 

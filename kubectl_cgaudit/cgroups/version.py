@@ -28,6 +28,9 @@ _CHECKED = (1, 25), (1, 37)
 COMPRESSIBLE_FROM = KubeletVersion(1, 32, 0)
 """The first kubelet with system-reserved-compressible, which enforces the CPU of a reserve and not its memory."""
 
+RESIZES_FROM = KubeletVersion(1, 33, 0)
+"""The first kubelet that resizes pods in place by default (feature gate InPlacePodVerticalScaling, KEP-1287)."""
+
 
 def was_checked(kubelet: KubeletVersion | None) -> bool:
     """Whether it was looked up that this kubelet uses the linear formula. Others are taken to, as all so far do."""

@@ -64,15 +64,22 @@ def cgroup_version(text: bytes) -> Literal["v1", "v2"] | None:
 
 
 def stats_from_spec(text: bytes) -> bool:
-    """Whether the shares come from the pods' specs and not from the kernel. Raises InputError as the others do."""
-    rows = _rows(_checked(text), "kubelet_metrics_provider")
-    return any(row.get("provider") == "cri" and value == 1 for row, value in rows)
+    """Whether the shares come from the pods' specs and not from the kernel. Raises InputError as the others do.
+
+    Older kubelets do not name the provider; there the feature gate by which they change it counts.
+    """
+    providers = [(row.get("provider"), value) for row, value in _rows(_checked(text), "kubelet_metrics_provider")]
+    return ("cri", 1.0) in providers if providers else bool(_gate(text, "PodAndContainerStatsFromCRI"))
 
 
 def pod_level(text: bytes) -> bool | None:
     """Whether the feature gate PodLevelResources is on; None where it is not told. Raises InputError as the others do."""
+    return _gate(text, "PodLevelResources")
+
+
+def _gate(text: bytes, name: str) -> bool | None:
     rows = _rows(_checked(text), "kubernetes_feature_enabled")
-    return next((value == 1 for row, value in rows if row.get("name") == "PodLevelResources"), None)
+    return next((value == 1 for row, value in rows if row.get("name") == name), None)
 
 
 def _checked(text: bytes) -> str:

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from kubectl_cgaudit.cgroups import paths
 from kubectl_cgaudit.cgroups.paths import Driver
-from kubectl_cgaudit.cgroups.pods import container_shares, pod_shares
-from kubectl_cgaudit.cgroups.version import KubeletVersion
+from kubectl_cgaudit.cgroups.pods import container_shares, may_count_pod_level, pod_level_resources, pod_shares
+from kubectl_cgaudit.cgroups.version import RESIZES_FROM, KubeletVersion
 from kubectl_cgaudit.cgroups.weights import (
     DEFAULT_WEIGHT,
     MAX_WEIGHT,
@@ -28,7 +28,7 @@ from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig, Pod
 from kubectl_cgaudit.detect.evidence import CONFIGZ, Confidence, Evidence
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.runtime import named_by, sets_none
-from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion
+from kubectl_cgaudit.detect.state import DEFAULT_HANDLER, SYSTEM_SLICE, CgroupVersion
 
 _CADVISOR = "kubelet /metrics/cadvisor"
 _SYSTEM_KEYS = {"system-reserved", "system-reserved-compressible"}
@@ -89,13 +89,24 @@ def _told_by(
     answers: KubeletAnswers, pod: Pod, by_path: Driver, kubelet: KubeletVersion | None
 ) -> CgroupVersion | None:
     """The cgroup version by which a pod's row is what the kubelet makes of its request, if it is by one alone."""
-    path = None if pod.resizing else paths.pod(pod, by_path)
+    path = paths.pod(pod, by_path) if _decides(pod, answers, kubelet) else None
     shown = answers.shares.get(path) if path else None
     asked = pod_shares(pod, kubelet)
     on_v2 = linear_inverse(linear(asked))
     if shown is None or asked == on_v2 or shown not in (asked, on_v2):
         return None
     return "v1" if shown == asked else "v2"
+
+
+def _decides(pod: Pod, answers: KubeletAnswers, kubelet: KubeletVersion | None) -> bool:
+    """Whether it is known what the kubelet asks for a pod: a resize blurs it for a while, and so does a feature gate for one
+    with resources of its own.
+    """
+    if pod.resizing:
+        return False
+    counted = pod_level_resources(kubelet)
+    as_taken = answers.pod_level == counted or (answers.pod_level is None and not may_count_pod_level(kubelet))
+    return as_taken or not (pod.request_milli is not None or pod.limit_milli)
 
 
 def without_kubepods(pieces: Iterable[Evidence]) -> bool:
@@ -126,7 +137,7 @@ def evidence(
     yield from _of_system(answers, version or known)
     if (version or known) == "v2" and by_path and usable(answers):
         yield from _of_pods(answers, pods, by_path, kubelet)
-        yield from _of_handlers(container_formulas(answers, pods, kubelet))
+        yield from _of_handlers(container_formulas(answers, pods, kubelet), kubelet)
 
 
 def _of_config(
@@ -192,7 +203,7 @@ def _of_pods(
     """The kubelet's formula, from a pod whose weight decides it."""
     seen: dict[str, list[str]] = defaultdict(list)
     for pod, _ in placed:
-        if pod.resizing:
+        if not _decides(pod, answers, kubelet):
             continue
         weight = _weight(answers, paths.pod(pod, by_path))
         formula = decide(pod_shares(pod, kubelet), weight)
@@ -206,13 +217,13 @@ def _of_pods(
 def container_formulas(
     answers: KubeletAnswers, placed: Iterable[PlacedPod], kubelet: KubeletVersion | None
 ) -> list[WeighedContainer]:
-    """Every running container of a cgroup v2 node whose weight decides its formula; a resize blurs it for a while."""
+    """Every running container of a cgroup v2 node whose weight decides its formula."""
     by_path = driver(answers)
     if by_path is None or not usable(answers):
         return []
     found = []
     for pod, handler in placed:
-        parent = None if pod.resizing else paths.pod(pod, by_path)
+        parent = paths.pod(pod, by_path) if _decides(pod, answers, kubelet) else None
         for container in pod.containers:
             weight = _weight(answers, paths.container(container.runtime_id, parent, by_path))
             shares = container_shares(container, pod, kubelet)
@@ -243,10 +254,12 @@ def _weight(answers: KubeletAnswers, path: str | None) -> int | None:
     return None if shown is None else weight_of_shown(shown)
 
 
-def current_formula(containers: Iterable[WeighedContainer]) -> Formula | None:
+def current_formula(containers: Iterable[WeighedContainer], kubelet: KubeletVersion | None) -> Formula | None:
     """What a handler uses now: the formula of the containers that were created last.
 
-    None where those of the other one are not all older: a resize writes a weight anew, and keeps the time of the start.
+    None where those of the other one are not all older: a resize writes a weight anew, and keeps the time of the start. So does
+    linear after quadratic look like an older release, and is as well a newer one with which older containers were resized,
+    where the kubelet resizes in place (feature gate InPlacePodVerticalScaling, on by default from 1.33).
     """
     started: dict[str, list[str]] = {"linear": [], "quadratic": []}
     for each in containers:
@@ -254,6 +267,9 @@ def current_formula(containers: Iterable[WeighedContainer]) -> Formula | None:
             started[each.formula].append(each.started)
     if _came_after(started["quadratic"], started["linear"]):
         return "quadratic"
+    resizes = kubelet is None or kubelet >= RESIZES_FROM
+    if started["quadratic"] and resizes:
+        return None
     return "linear" if _came_after(started["linear"], started["quadratic"]) else None
 
 
@@ -261,15 +277,15 @@ def _came_after(new: Sequence[str], old: Sequence[str]) -> bool:
     return bool(new) and (not old or (max(old) <= min(new) and max(old) < max(new)))
 
 
-def _of_handlers(containers: list[WeighedContainer]) -> Iterator[Evidence]:
+def _of_handlers(containers: list[WeighedContainer], kubelet: KubeletVersion | None) -> Iterator[Evidence]:
     by_handler: dict[str, list[WeighedContainer]] = defaultdict(list)
     for each in containers:
         by_handler[each.handler].append(each)
     for handler, members in sorted(by_handler.items()):
         if all(each.weight == DEFAULT_WEIGHT for each in members):
-            yield from _at_default(handler, members)
+            yield from _at_default(handler, members, kubelet)
             continue
-        formula = current_formula(members)
+        formula = current_formula(members, kubelet)
         if formula:
             saw = [
                 f"container {each.container} of {each.namespace}/{each.pod} has weight {each.weight} for {each.shares} shares"
@@ -279,23 +295,27 @@ def _of_handlers(containers: list[WeighedContainer]) -> Iterator[Evidence]:
             yield Evidence(f"runtime:{handler}", formula, "certain", _CADVISOR, _first(saw))
 
 
-def _at_default(handler: str, members: Sequence[WeighedContainer]) -> Iterator[Evidence]:
+def _at_default(
+    handler: str, members: Sequence[WeighedContainer], kubelet: KubeletVersion | None
+) -> Iterator[Evidence]:
     """What it says of a handler that all its containers have the weight that nobody need have set.
 
     The quadratic formula makes it of 989m to 1 CPU, the linear one of 2538m to 2562m; one container may have been given it by
-    hand.
+    hand. Where all could be of one formula, a runtime that sets none is the rarer one; of a handler whose name speaks of no
+    runtime not even that can be said.
     """
     about, asked = f"runtime:{handler}", sorted({each.shares for each in members})
     shares = f"{', '.join(map(str, asked[:-1]))} and {asked[-1]}" if len(asked) > 1 else f"{asked[0]}"
     saw = f"all its containers have weight {DEFAULT_WEIGHT}, for {shares} shares"
     name = named_by(handler)
-    formula = current_formula(members)
+    formula = current_formula(members, kubelet)
     if len(asked) > 1 and any(each.formula != formula for each in members):
         yield Evidence(about, "none", "certain", _CADVISOR, f"{saw}: no formula makes that, nobody set it")
     elif name and sets_none(handler):
         yield Evidence(about, name, "likely", _CADVISOR, f"{saw}, and the handler's name speaks of {name}")
     elif formula:
-        yield Evidence(about, formula, "certain", _CADVISOR, saw)
+        sure: Confidence = "likely" if name or handler == DEFAULT_HANDLER else "hint"
+        yield Evidence(about, formula, sure, _CADVISOR, f"{saw}, which is also what a runtime leaves that sets none")
 
 
 def _first(saw: list[str]) -> str:

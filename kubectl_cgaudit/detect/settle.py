@@ -65,12 +65,19 @@ def _untold(kubelet_version: str, pieces: tuple[Evidence, ...]) -> State:
 
 
 def _climbed(kubelet_version: str, pieces: tuple[Evidence, ...], tell: Callable[[State], State]) -> State:
-    likely = _fold(reading.defaults(kubelet_version), pieces, "likely")
-    told = _overruled(likely, tell(likely), pieces)
+    pieces_left = _without_explained(pieces)
+    likely = _fold(reading.defaults(kubelet_version), pieces_left, "likely")
+    told = _overruled(likely, tell(likely), pieces_left)
     state = _fold(told, pieces, "certain")
     if told.cgroup and state.cgroup != told.cgroup:
         state = _without_units(state, told)
     return replace(state, evidence=pieces)
+
+
+def _without_explained(pieces: Iterable[Evidence]) -> list[Evidence]:
+    """Without what says that a handler is not quadratic, where it was measured that it sets no weight: neither is."""
+    none = {piece.about for piece in pieces if piece.confidence == "certain" and piece.value == "none"}
+    return [piece for piece in pieces if not (piece.value == NOT_QUADRATIC and piece.about in none)]
 
 
 def _without_units(state: State, told: State) -> State:
@@ -98,7 +105,7 @@ def _overruled(before: State, after: State, pieces: Iterable[Evidence]) -> State
     words = []
     for piece in pieces:
         said = _value(after, piece.about)
-        if piece.confidence == "likely" and said is not None and said != _comparable(piece.value):
+        if piece.confidence == "likely" and said is not None and not _agrees(after, piece, said):
             source = after.basis_of(piece.about).source
             words.append(f"{piece.about}: {source} says {said}, but {piece.source} says {piece.value} ({piece.saw})")
     return replace(after, contradictions=(*before.contradictions, *words)) if words else after
@@ -114,6 +121,14 @@ def _fold(state: State, pieces: Iterable[Evidence], confidence: Confidence) -> S
         values = {_comparable(piece.value) for piece in said}
         state = _contradicted(state, about, said) if len(values) > 1 else _told(state, said[0])
     return state
+
+
+def _agrees(state: State, piece: Evidence, said: str) -> bool:
+    """Whether what the user said fits a verified rule. Not quadratic is also what sets no weight; of a youki it says nothing."""
+    known = state.runtime(piece.about.removeprefix(_RUNTIME)) if piece.value == NOT_QUADRATIC else None
+    if known and (known.formula == "none" or known.name == "youki"):
+        return True
+    return said == _comparable(piece.value)
 
 
 def _comparable(value: str) -> str:

@@ -31,7 +31,11 @@ def weighed(cgroup: Cgroup, formula: Formula | str) -> str:
         return f"{shares} shares"
     weight, curve = cgroup.weight, _curve(formula)
     if weight != weight_of(shares, curve):
-        return f"{shares} shares; weight {weight} was measured, written before the runtime was upgraded"
+        other: Formula = "quadratic" if curve == "linear" else "linear"
+        why = f"as the {other} formula makes it: written before the runtime was changed"
+        if weight != weight_of(shares, other):
+            why = f"which no formula makes of {shares} shares"
+        return f"{shares} shares; weight {weight} was measured, {why}"
     if curve == "linear":
         return f"{shares} shares -> 1 + (({shares} - 2) * 9999) // 262142 = weight {weight}"
     exponent = f"L = log2({shares}) = {math.log2(shares):.4f}"
