@@ -7,8 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups.version import KubeletVersion
+from kubectl_cgaudit.cgroups.weights import linear_inverse
 from kubectl_cgaudit.collect.assemble import with_answers
-from kubectl_cgaudit.collect.model import KubeletAnswers
+from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig
 from tests.measured_support import CONFIG, answers, says
 from tests.support import (
     ONE,
@@ -81,8 +82,47 @@ def test_the_driver_of_configz_is_certain_from_1_35_on(kubelet: tuple[int, int, 
         (
             {
                 "enforce_node_allocatable": ("system-reserved",),
-                "system_reserved_cgroup": "/a/b",
+                "system_reserved_cgroup": "/a/b.slice",
                 "system_reserved_milli": 500,
+            },
+            # The kubelet takes the last part for a unit.
+            {"root:b.slice": ("20", "certain")},
+        ),
+        (
+            {
+                "enforce_node_allocatable": ("system-reserved",),
+                "system_reserved_cgroup": "/system.slice",
+                "system_reserved_milli": 0,
+            },
+            {"system_slice": ("1", "certain")},
+        ),
+        (
+            {
+                "enforce_node_allocatable": ("pods", "system-reserved", "kube-reserved"),
+                "system_reserved_cgroup": "/system.slice",
+                "system_reserved_milli": 1000,
+                "kube_reserved_cgroup": "/system.slice",
+                "kube_reserved_milli": 500,
+            },
+            # What is written last stays.
+            {"system_slice": ("20", "certain")},
+        ),
+        (
+            {
+                "enforce_node_allocatable": ("pods", "system-reserved-compressible", "kube-reserved"),
+                "system_reserved_cgroup": "/system.slice",
+                "system_reserved_milli": 500,
+                "kube_reserved_cgroup": "/system.slice",
+                "kube_reserved_milli": 1000,
+            },
+            {"system_slice": ("20", "certain")},
+        ),
+        # It lies within system.slice, and changes nothing beside it.
+        (
+            {
+                "enforce_node_allocatable": ("pods", "kube-reserved"),
+                "kube_reserved_cgroup": "/system-kubelet.slice",
+                "kube_reserved_milli": 500,
             },
             {},
         ),
@@ -101,7 +141,7 @@ def test_what_is_enforced_on_the_cgroups_of_the_system(changed: dict[str, Any], 
     assert {key: value for key, value in said.items() if key == "system_slice" or key.startswith("root:")} == found
     on_v1 = says(answers(config=replace(CONFIG, **changed), cgroup_version="v1"))
     assert {key: value for key, value in on_v1.items() if key == "system_slice" or key.startswith("root:")} == {
-        key: ("512", sure) for key, (_, sure) in found.items()
+        key: ({"20": "512", "1": "2"}[weight], sure) for key, (weight, sure) in found.items()
     }
 
 
@@ -202,3 +242,75 @@ def test_a_driver_that_only_configz_tells_names_the_cgroups(kubelet: tuple[int, 
     # Without the cgroup driver it is not sure which cgroup is meant.
     sure = "certain" if about == "root:system" else "likely"
     assert {name: said for name, said in found.items() if said[0] == "20"} == {about: ("20", sure)}
+
+
+def reserving(cgroup: str, milli: int = 500) -> KubeletConfig:
+    return replace(
+        CONFIG,
+        enforce_node_allocatable=("pods", "kube-reserved"),
+        kube_reserved_cgroup=cgroup,
+        kube_reserved_milli=milli,
+        system_reserved_cgroup=None,
+        system_reserved_milli=None,
+    )
+
+
+def test_a_dash_in_the_name_of_a_reserved_cgroup_is_a_slice_within_another() -> None:
+    """systemd keeps kube-reserved.slice in kube.slice: that is what stands beside kubepods, at its default."""
+    objects = cluster(node(), ONE)
+    (found,) = compared(
+        with_answers(objects, {"n1": answers({"/kubepods.slice": 2}, config=reserving("/kube-reserved.slice"))})
+    )
+    assert [(c.path, c.weight) for c in found.cases[0].before.root] == [("/system.slice", 100), ("/kube.slice", 100)]
+    assert found.state.basis_of("root:kube.slice").confidence == "likely"
+    (piece,) = [each for each in found.state.evidence if each.about == "root:kube.slice"]
+    assert piece.saw == (
+        "kube-reserved is enforced on /kube-reserved.slice with 500m CPU, which systemd keeps in kube.slice"
+    )
+    # cgroupfs knows no slices.
+    by_path = answers({"/kubepods": 2}, config=reserving("/kube-reserved"))
+    assert says(by_path)["root:kube-reserved"] == ("20", "certain")
+    assert not [
+        about for about in says(answers({"/kubepods": 2}, config=reserving("/a/b"))) if about.startswith("root")
+    ]
+
+
+def test_a_reserve_counts_in_each_version_while_that_is_open() -> None:
+    """Only /configz could be read: nothing says the version, and its 500m are 512 shares or weight 20."""
+    only = KubeletAnswers("n1", None, None, {}, reserving("/system.slice"), ())
+    objects = with_answers(cluster(node(), ONE), {"n1": only})
+    (found,) = compared(objects, "", "v2")
+    now = {(case.now.cgroup, case.now.system_slice, case.now.enforced) for case in found.cases}
+    assert now == {("v1", 512, ("system.slice",)), ("v2", 20, ("system.slice",))}
+    assert {case.then.system_slice for case in found.cases} == {20}
+    known = audited(objects).nodes[0].known["system_slice"]
+    assert (known.value, known.confidence, known.source) == (
+        "shares 512 on v1, weight 20 on v2",
+        "certain",
+        "kubelet /configz: kube-reserved is enforced on /system.slice with 500m CPU",
+    )
+    others = replace(only, config=reserving("/kube.slice"))
+    (found,) = compared(with_answers(cluster(node(), ONE), {"n1": others}), "", "v2")
+    assert {(case.now.cgroup, case.now.root) for case in found.cases} == {
+        ("v1", (("kube.slice", 512),)),
+        ("v2", (("kube.slice", 20),)),
+    }
+    held = audited(with_answers(cluster(node(), ONE), {"n1": replace(only, config=reserving("/kube-x.slice"))}))
+    root = held.nodes[0].known["root"]
+    assert (root.value, root.confidence) == ("kube.slice (shares 1024 on v1, weight 100 on v2)", "likely")
+
+
+def test_what_the_kernel_shows_of_system_slice_outranks_a_reserve_that_is_not_written_yet() -> None:
+    shown = {"/kubepods.slice": 2, "/system.slice": linear_inverse(39)}
+    (found,) = compared(
+        with_answers(cluster(node(), ONE), {"n1": answers(shown, config=reserving("/system.slice"))}), "", "v2"
+    )
+    assert (found.state.system_slice, found.state.contradictions) == (39, ())
+    assert [(each.value, each.confidence) for each in found.state.evidence if each.about == "system_slice"] == [
+        ("20", "hint"),
+        ("39", "certain"),
+    ]
+    # Where both agree the kubelet is known to write it.
+    same = answers(shown, config=reserving("/system.slice", milli=1000))
+    (found,) = compared(with_answers(cluster(node(), ONE), {"n1": same}), "", "v2")
+    assert (found.state.system_slice, found.cases[0].now.enforced) == (39, ("system.slice",))

@@ -9,6 +9,8 @@ Confidence = Literal["certain", "likely", "hint", "assumed", "unknown"]
 
 NOT_QUADRATIC = "not quadratic"
 CONFIGZ = "kubelet /configz"
+RESERVED = "reserved:"
+"""Before the name of a top-level cgroup whose reserve, in shares, waits for the cgroup version."""
 """A source: what a kubelet says of its configuration."""
 
 

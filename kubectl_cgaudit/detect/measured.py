@@ -1,4 +1,4 @@
-"""What a kubelet's own answers prove: real weights, cgroup version, driver, reserves.
+"""What a kubelet's own answers prove: real weights, cgroup version, driver.
 
 cAdvisor shows a v2 weight as `2 + ((weight - 1) * 262142) // 9999` shares, and v1 shares as they are; a value
 that no weight gives proves nothing. Rows made from the spec (`kubelet_metrics_provider` cri) prove nothing.
@@ -21,18 +21,16 @@ from kubectl_cgaudit.cgroups.weights import (
     Formula,
     linear,
     linear_inverse,
-    milli_to_shares,
     quadratic,
 )
-from kubectl_cgaudit.collect.model import KubeletAnswers, KubeletConfig, Pod
-from kubectl_cgaudit.detect.evidence import CONFIGZ, Confidence, Evidence
+from kubectl_cgaudit.collect.model import KubeletAnswers, Pod
+from kubectl_cgaudit.detect import configured
+from kubectl_cgaudit.detect.evidence import Confidence, Evidence
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.runtime import named_by, sets_none
 from kubectl_cgaudit.detect.state import DEFAULT_HANDLER, SYSTEM_SLICE, CgroupVersion
 
 _CADVISOR = "kubelet /metrics/cadvisor"
-_SYSTEM_KEYS = {"system-reserved", "system-reserved-compressible"}
-_KUBE_KEYS = {"kube-reserved", "kube-reserved-compressible"}
 
 
 class WeighedContainer(Struct, frozen=True):
@@ -132,50 +130,14 @@ def evidence(
     by_path = driver(answers)
     if by_path:
         yield Evidence("driver", by_path, "certain", _CADVISOR, "the paths of the kubepods cgroups")
+    shown = tuple(_of_system(answers, version or known))
     if answers.config:
-        yield from _of_config(answers.config, version or known, by_path, kubelet)
-    yield from _of_system(answers, version or known)
+        kernel = {each.about: each.value for each in shown}
+        yield from configured.evidence(answers.config, version or known, by_path, kubelet, kernel)
+    yield from shown
     if (version or known) == "v2" and by_path and usable(answers):
         yield from _of_pods(answers, pods, by_path, kubelet)
         yield from _of_handlers(container_formulas(answers, pods, kubelet), kubelet)
-
-
-def _of_config(
-    config: KubeletConfig, version: CgroupVersion | None, by_path: Driver | None, kubelet: KubeletVersion | None
-) -> Iterator[Evidence]:
-    if by_path is None and config.cgroup_driver in ("systemd", "cgroupfs"):
-        # Before 1.35 the field stays at its default when the driver comes from the runtime.
-        sure = kubelet is not None and kubelet >= KubeletVersion(1, 35, 0)
-        yield Evidence("driver", config.cgroup_driver, "certain" if sure else "hint", CONFIGZ, "cgroupDriver")
-        if sure:
-            by_path = "systemd" if config.cgroup_driver == "systemd" else "cgroupfs"
-    enforced = set(config.enforce_node_allocatable)
-    listed = ", ".join(config.enforce_node_allocatable) or "nothing"
-    yield Evidence("reserves", listed, "certain", CONFIGZ, f"enforceNodeAllocatable is {listed}")
-    if config.cgroups_per_qos:
-        made_of = "allocatable" if "pods" in enforced else "capacity"
-        yield Evidence("kubepods", made_of, "certain", CONFIGZ, f"enforceNodeAllocatable is {listed}")
-    else:
-        yield Evidence("kubepods", "none", "certain", CONFIGZ, "cgroupsPerQOS is false")
-    if not config.cpu_cfs_quota:
-        yield Evidence("quota", "off", "certain", CONFIGZ, "cpuCFSQuota is false")
-    if config.cpu_cfs_quota_period_us != 100_000:
-        period = str(config.cpu_cfs_quota_period_us)
-        yield Evidence("period", period, "certain", CONFIGZ, f"cpuCFSQuotaPeriod is {period} us")
-    if version is None:
-        return
-    for keys, cgroup, milli in (
-        (_SYSTEM_KEYS, config.system_reserved_cgroup, config.system_reserved_milli),
-        (_KUBE_KEYS, config.kube_reserved_cgroup, config.kube_reserved_milli),
-    ):
-        if enforced & keys and cgroup and milli and (name := _top_level(cgroup, by_path)):
-            shares = milli_to_shares(milli)
-            value = str(shares if version == "v1" else linear(shares))
-            about = "system_slice" if name == SYSTEM_SLICE else f"root:{name}"
-            saw = f"{', '.join(sorted(enforced & keys))} is enforced on {cgroup} with {milli}m CPU"
-            # Of another driver than systemd it would be another cgroup.
-            how: Confidence = "certain" if by_path or cgroup.endswith(".slice") else "likely"
-            yield Evidence(about, value, how, CONFIGZ, saw)
 
 
 def _of_system(answers: KubeletAnswers, version: CgroupVersion | None) -> Iterator[Evidence]:
@@ -187,14 +149,6 @@ def _of_system(answers: KubeletAnswers, version: CgroupVersion | None) -> Iterat
     if value:
         saw = f"it shows {shown} shares of /{SYSTEM_SLICE}"
         yield Evidence("system_slice", str(value), "certain", _CADVISOR, saw)
-
-
-def _top_level(cgroup: str, by_path: Driver | None) -> str | None:
-    """The name of a top-level cgroup; under the systemd driver `/system` stands for system.slice."""
-    name = cgroup.strip("/")
-    if not name or "/" in name:
-        return None
-    return name if by_path == "cgroupfs" or name.endswith(".slice") else f"{name}.slice"
 
 
 def _of_pods(

@@ -7,17 +7,20 @@ from msgspec import Struct
 
 from kubectl_cgaudit.cgroups.paths import Driver
 from kubectl_cgaudit.cgroups.version import KubeletVersion
-from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, Formula
+from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, Formula, linear
 from kubectl_cgaudit.detect.evidence import CONFIGZ, Confidence, Evidence
 from kubectl_cgaudit.detect.runtime import Runtime, of_handler
 
 CgroupVersion = Literal["v1", "v2"]
+VERSIONS: tuple[CgroupVersion, ...] = ("v1", "v2")
 Setter = Literal["systemd", "kubelet"]
 """Who gave a top-level cgroup its value."""
 PERIOD_US = 100_000
 
 DEFAULT_HANDLER = "default"
 SYSTEM_SLICE = "system.slice"
+DEFAULT = "default"
+"""Of a top-level cgroup: what it has unless told otherwise."""
 
 
 class Basis(Struct, frozen=True):
@@ -69,6 +72,8 @@ class State(Struct, frozen=True):
     contradictions: tuple[str, ...] = ()
     set_by: Setter | None = None
     """Who set the values at the root that are no default; None where nobody says it."""
+    reserved: tuple[tuple[str, int | None], ...] = ()
+    """While the cgroup version is open: the top-level cgroups that have a kubelet's reserve, in shares; None for the default."""
 
     def hints(self, handlers: Iterable[str]) -> tuple[str, ...]:
         """What points one way without settling it, of the cgroup version and of these handlers."""
@@ -128,6 +133,13 @@ def default_root_value(cgroup: CgroupVersion) -> int:
     return DEFAULT_SHARES if cgroup == "v1" else DEFAULT_WEIGHT
 
 
+def reserve_in_unit(shares: int | None, cgroup: CgroupVersion) -> int:
+    """What a cgroup has that a kubelet gives a reserve of so many shares; None for one that is left at its default."""
+    if shares is None:
+        return default_root_value(cgroup)
+    return shares if cgroup == "v1" else linear(shares)
+
+
 def unit_of(cgroup: CgroupVersion) -> Literal["shares", "weight"]:
     """What a cgroup competes with: shares on v1, weight on v2."""
     return "shares" if cgroup == "v1" else "weight"
@@ -145,9 +157,10 @@ def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ..
     """
     used = sorted(set(handlers) | {handler for handler, _ in state.runtimes})
     unknown = [handler for handler in used if state.runtime(handler) is None]
-    versions: tuple[CgroupVersion, ...] = (state.cgroup,) if state.cgroup else ("v1", "v2")
+    versions: tuple[CgroupVersion, ...] = (state.cgroup,) if state.cgroup else VERSIONS
     formulas: tuple[Formula | None, ...] = ("linear", "quadratic") if unknown else (None,)
     shown = {name for about, name in _top_level(state) if state.basis_of(about).source.startswith(CONFIGZ)}
+    shown |= {name for name, shares in state.reserved if shares is not None}
     reserves_known = state.set_by is not None or state.basis_of("reserves").confidence == "certain"
     answers = []
     for version in versions:
@@ -158,8 +171,11 @@ def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ..
                 known.update({handler: of_handler(handler, formula) for handler in unknown})
                 words.append(f"{formula} runtime")
             default = default_root_value(version)
-            system = default if state.system_slice is None else state.system_slice
-            values = {SYSTEM_SLICE: system, **dict(state.root)}
+            reserved = {name: reserve_in_unit(shares, version) for name, shares in state.reserved}
+            usual = reserved.pop(SYSTEM_SLICE, default)
+            system = usual if state.system_slice is None else state.system_slice
+            root = tuple(sorted({**reserved, **dict(state.root)}.items()))
+            values = {SYSTEM_SLICE: system, **dict(root)}
             # Who says that a kubelet set them, and names nothing but defaults, means those: a reserve of 1 CPU looks like one.
             said = {name for about, name in _top_level(state) if state.basis_of(about).confidence == "assumed"}
             set_ = {name for name, value in values.items() if value != default} or said
@@ -170,7 +186,7 @@ def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ..
                 kubelet_formula=state.kubelet_formula,
                 kubelet_version=state.kubelet_version,
                 system_slice=system,
-                root=state.root,
+                root=root,
                 runtimes=tuple(sorted(known.items())),
                 from_capacity=state.from_capacity,
                 cfs_quota=state.cfs_quota,

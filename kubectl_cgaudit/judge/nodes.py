@@ -6,7 +6,16 @@ from collections.abc import Iterable, Mapping
 from kubectl_cgaudit.collect.model import Cluster, Qos
 from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC
 from kubectl_cgaudit.detect.runtime import ALWAYS, Runtime
-from kubectl_cgaudit.detect.state import Setup, State, default_root_value, unit_of
+from kubectl_cgaudit.detect.state import (
+    DEFAULT,
+    SYSTEM_SLICE,
+    VERSIONS,
+    Setup,
+    State,
+    default_root_value,
+    reserve_in_unit,
+    unit_of,
+)
 from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit, NodeCase, NodeMoment, QosMoment
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
@@ -94,16 +103,26 @@ def _runtime(state: State, handler: str, runtime: Runtime) -> str:
     return NOT_QUADRATIC if only_not and state.basis_of(about).confidence == "likely" else runtime.formula
 
 
-def _known(state: State, handlers: tuple[str, ...]) -> dict[str, Known]:
+def _at_root(state: State) -> dict[str, str]:
+    """What each top-level cgroup is known to have beside kubepods, by its name."""
     unit = unit_of(state.cgroup or "v2")
-    default = "default" if state.cgroup is None else f"{unit} {default_root_value(state.cgroup)}"
-    system = default if state.system_slice is None else f"{unit} {state.system_slice}"
+    found = {SYSTEM_SLICE: DEFAULT if state.cgroup is None else f"{unit} {default_root_value(state.cgroup)}"}
+    for name, shares in state.reserved:
+        found[name] = ", ".join(f"{unit_of(each)} {reserve_in_unit(shares, each)} on {each}" for each in VERSIONS)
+    if state.system_slice is not None:
+        found[SYSTEM_SLICE] = f"{unit} {state.system_slice}"
+    return found | {name: f"{unit} {value}" for name, value in state.root}
+
+
+def _known(state: State, handlers: tuple[str, ...]) -> dict[str, Known]:
+    at_root = _at_root(state)
+    system = at_root.pop(SYSTEM_SLICE)
     values: dict[str, str | None] = {
         "cgroup": state.cgroup,
         "driver": state.driver,
         "kubelet": state.kubelet_formula,
         "system_slice": system,
-        "root": ", ".join(f"{name} ({unit} {value})" for name, value in state.root) or "no other cgroup",
+        "root": ", ".join(f"{name} ({value})" for name, value in sorted(at_root.items())) or "no other cgroup",
     }
     for handler in sorted({*handlers, *dict(state.runtimes)}):
         runtime = state.runtime(handler)
