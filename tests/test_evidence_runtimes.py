@@ -198,6 +198,37 @@ def test_containers_that_differ_and_have_the_default_alike_were_given_no_weight(
     assert said.state.contradictions == ()
 
 
+@pytest.mark.parametrize("said", ["", "- {runtimes: {default: kata 3.2}}"])
+def test_a_default_runtime_that_sets_no_weight_has_no_user_namespaces_either(said: str) -> None:
+    """Not quadratic is not linear: Kata is neither, and what was measured was in no case."""
+    raw, plain = pod("p", container("app", "1"), container("side", "100m")), node()
+    plain["status"]["runtimeHandlers"] = [{"name": "", "features": {"userNamespaces": False}}]
+    raw["status"]["containerStatuses"] = [
+        {"name": name, "containerID": f"containerd://{name}", "state": {"running": {}}} for name in ("app", "side")
+    ]
+    objects = cluster(plain, raw)
+    parent = paths.pod(objects.pods[0], "systemd")
+    shown = {
+        str(paths.container(f"containerd://{each}", parent, "systemd")): linear_inverse(100) for each in ("app", "side")
+    }
+    (found,) = compared(
+        with_answers(objects, {"n1": KubeletAnswers("n1", "v2", False, shown, None, ())}), said, "runtime"
+    )
+    assert told(found.state)["default"] == ("none", "certain")
+    assert found.state.contradictions == ()
+    assert {case.now.runtime("default").formula for case in found.cases} == {"none"}
+
+
+def test_a_youki_that_the_user_names_is_not_contradicted_by_its_features() -> None:
+    plain = node()
+    plain["status"]["runtimeHandlers"] = [{"name": "", "features": {"userNamespaces": False}}]
+    objects = cluster(plain, pod("p", container("a", "1")))
+    (found,) = compared(objects, "- {cgroup: v2, runtimes: {default: youki 0.5.7}}", "runtime")
+    assert (told(found.state)["default"], found.state.contradictions) == (("quadratic", "assumed"), ())
+    (other,) = compared(objects, "- {cgroup: v2, runtimes: {default: runc 1.3.6}}", "runtime")
+    assert len(other.state.contradictions) == 1
+
+
 @pytest.mark.parametrize("requests", [("2540m",), ("2540m", "2550m")])
 def test_weight_100_is_also_the_linear_one_of_two_and_a_half_cpus(requests: tuple[str, ...]) -> None:
     raw = pod("p", *[container(f"c{place}", request) for place, request in enumerate(requests)])

@@ -246,6 +246,13 @@ def test_impossible_cgroup_version(value):
         ('kubelet_metrics_provider{provider="cri"} 0\n', False),
         ('kubelet_metrics_provider{provider="cadvisor"} 1\n', False),
         ("up 1\n", False),
+        # Kubelets that do not name the provider.
+        ('kubernetes_feature_enabled{name="PodAndContainerStatsFromCRI",stage="ALPHA"} 1\n', True),
+        ('kubernetes_feature_enabled{name="PodAndContainerStatsFromCRI",stage="ALPHA"} 0\n', False),
+        (
+            'kubernetes_feature_enabled{name="PodAndContainerStatsFromCRI"} 1\nkubelet_metrics_provider{provider="cadvisor"} 1\n',
+            False,
+        ),
     ],
 )
 def test_stats_from_spec(text, from_spec):

@@ -7,8 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups import paths
+from kubectl_cgaudit.cgroups.pods import pod_shares
 from kubectl_cgaudit.cgroups.version import KubeletVersion
-from kubectl_cgaudit.cgroups.weights import linear_inverse, quadratic
+from kubectl_cgaudit.cgroups.weights import linear, linear_inverse, quadratic
 from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
 from kubectl_cgaudit.detect import measured, readback, states
@@ -232,6 +233,7 @@ def test_values_at_the_root_are_left_out_when_their_version_is_overruled() -> No
     (comparison,) = [each for each in compared(recorded(), rules) if each.node.name == "worker-a"]
     assert (comparison.state.cgroup, comparison.state.system_slice, comparison.state.root) == ("v2", None, ())
     assert comparison.state.contradictions[-1] == "root: values given for cgroup v1 are left out, as the node is on v2"
+    assert comparison.state.basis_of("system_slice").confidence == "hint"
 
 
 def test_a_pod_in_resize_is_not_measured() -> None:
@@ -322,3 +324,26 @@ def test_a_pod_that_was_recreated_has_not_the_weight_of_one_that_was_not() -> No
     pods = [each for workload in audited(objects, "", "runtime").workloads for each in workload.pods]
     values = {each.name: [part.cases[0].before.value for part in each.containers] for each in pods}
     assert values == {"p1": [20, 2], "p2": [59, 11], "p3": [20, 2], "p4": [59, 11]}
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "gate", "decides"),
+    [("v1.33.13", True, False), ("v1.33.13", None, False), ("v1.33.13", False, True), ("v1.36.2", True, True)],
+)
+def test_a_pod_with_its_own_resources_decides_nothing_where_a_gate_is_open(
+    kubelet: str, gate: bool | None, decides: bool
+) -> None:
+    """Weight 17 is linear of the pod's own 430m and no formula's of its containers' 100m, and 4 of those."""
+    asks = {"resources": {"requests": {"cpu": "430m"}}}
+    raw = pod("p", container("app", "100m"), **asks)
+    raw["status"]["containerStatuses"] = [{"name": "app", "containerID": "containerd://app", "state": {"running": {}}}]
+    objects = cluster(node(kubelet=kubelet), raw)
+    parent = paths.pod(objects.pods[0], "systemd")
+    assert parent is not None
+    version = KubeletVersion.parse(kubelet)
+    pods = linear(pod_shares(objects.pods[0], version))
+    found = answers(
+        {parent: linear_inverse(pods), f"{parent}/cri-containerd-app.scope": linear_inverse(17)}, pod_level=gate
+    )
+    said = {each.about for each in measured.evidence(found, placed_pods(objects)["n1"], version, None)}
+    assert said & {"kubelet", "runtime:default"} == ({"kubelet", "runtime:default"} if decides else set())

@@ -11,6 +11,7 @@ from kubectl_cgaudit.detect.measured import WeighedContainer
 from kubectl_cgaudit.detect.settle import ladder
 from kubectl_cgaudit.detect.state import State, setups
 from kubectl_cgaudit.errors import UsageError
+from kubectl_cgaudit.judge import scenario
 from tests.measured_support import answers
 from tests.support import audited, cluster, compared, container, node, pod
 
@@ -57,7 +58,7 @@ def test_a_rule_that_does_not_match_says_nothing(match: str) -> None:
 
 
 def test_a_version_keeps_its_last_zero() -> None:
-    assert state("- {kubelet: 1.30}").kubelet_version == (1, 30, 0)
+    assert state("- {kubelet: 1.30}", kubelet="").kubelet_version == (1, 30, 0)
     found = state("- {runtimes: {default: crun 1.20}}").runtime("default")
     assert str(found) == "crun 1.20 (linear)"
 
@@ -188,7 +189,57 @@ def test_a_measured_version_gives_a_value_its_unit() -> None:
     [("1.20.1", "hint"), ("1.33.5", "likely"), ("linear", "assumed"), ("linear 1.20.1", "assumed")],
 )
 def test_a_version_says_nothing_more_of_the_formula_than_the_version_does(said: str, confidence: str) -> None:
-    assert state(f"- {{kubelet: {said}}}").basis_of("kubelet").confidence == confidence
+    assert state(f"- {{kubelet: {said}}}", kubelet="unknown").basis_of("kubelet").confidence == confidence
+
+
+@pytest.mark.parametrize(
+    ("own", "said", "stands", "contradicted"),
+    [
+        ("v1.33.13", "1.34.1", (1, 33, 13), True),
+        ("v1.34.2", "1.35", (1, 34, 2), True),
+        ("v1.34.2", "1.34", (1, 34, 2), False),
+        ("v1.34.2", "linear 1.34.2", (1, 34, 2), False),
+        ("", "1.34.1", (1, 34, 1), False),
+    ],
+)
+def test_a_node_knows_its_kubelets_version_better(
+    own: str, said: str, stands: tuple[int, int, int], contradicted: bool
+) -> None:
+    """A limit of 77m stops a pod on v1 under a kubelet that does not round, and the file's word hid or made that."""
+    found = state(f"- {{cgroup: v1, kubelet: {said}}}", kubelet=own)
+    assert found.kubelet_version == stands
+    words = f"kubelet: s.yaml rule 1 says {said.removesuffix('.0')}"
+    assert [each.startswith(words) for each in found.contradictions] == [True] * contradicted
+    if contradicted:
+        assert found.contradictions[0].endswith(
+            f", but node.status.nodeInfo.kubeletVersion says {own.removeprefix('v')}"
+        )
+
+
+def test_a_kubelet_1_33_without_its_patch_may_round_or_not() -> None:
+    with pytest.raises(UsageError) as caught:
+        state("- {kubelet: 1.33}")
+    assert str(caught.value) == (
+        "s.yaml rule 1: kubelet: 1.33 rounds a pod's quota from 1.33.8 on, and not before: give the full version"
+    )
+    with pytest.raises(UsageError) as caught:
+        scenario.parse("v2,kubelet=v1.33")
+    assert str(caught.value) == (
+        "--to: kubelet 1.33 rounds a pod's quota from 1.33.8 on, and not before: give the full version, as in kubelet=1.33.8"
+    )
+    assert scenario.parse("kubelet=1.33.0").kubelet == (1, 33, 0)
+
+
+def test_a_value_at_the_root_has_the_unit_of_the_version_it_was_given_for() -> None:
+    """2048 shares are twice the default, and the weight 2048 twenty times."""
+    found = state("- {cgroup: v1, system_slice: 2048, root: {docker: 512}}\n- {match: {name: n*}, cgroup: v2}")
+    assert (found.cgroup, found.system_slice, found.root) == ("v2", None, ())
+    assert [found.basis_of(about).confidence for about in ("system_slice", "root")] == ["hint", "hint"]
+    assert found.contradictions == ("root: values given for cgroup v1 are left out, as s.yaml rule 2 says v2",)
+    again = state("- {cgroup: v1, system_slice: 2048}\n- {cgroup: v2, system_slice: 200}")
+    assert (again.system_slice, again.basis_of("system_slice").source) == (200, "s.yaml rule 2")
+    same = state("- {system_slice: 200}\n- {cgroup: v2}\n- {cgroup: v2, driver: systemd}")
+    assert (same.system_slice, same.contradictions) == (200, ())
 
 
 def test_what_is_nested_too_deeply_to_be_shown_is_still_refused_in_words() -> None:

@@ -267,3 +267,17 @@ def test_the_rows_of_what_differs_name_whose_cgroup_it_is() -> None:
     assert " ".join(meaning.split()).endswith("Numbers are cpu.weight on cgroup v2, cpu.shares on v1.")
     one = report.as_text(replace(WHOLE, differences=(OF_POD,)))
     assert one.startswith("7 cgroups of 1 node compared with their kubelets: 1 difference.\n")
+
+
+@pytest.mark.parametrize(("old", "differ"), [(("c",), {"c"}), (("a", "b"), {"c"})])
+def test_containers_of_one_runtime_agree_with_one_formula_and_not_each_with_its_own(
+    old: tuple[str, ...], differ: set[str]
+) -> None:
+    """What the runtime is, nobody said: either formula was good enough for each container by itself."""
+    shares = shown("a", "b", "c", burstable=118)
+    for name in {"a", "b", "c"} - {*old}:
+        shares[f"{SLICE}/kubepods-burstable-poduid_{name}.slice/cri-containerd-{name}.scope"] = linear_inverse(100)
+    found = verified(cluster(node(), *map(running, "abc")), shares)
+    assert {each.pod for each in found.differences} == differ
+    most = (39,) if len(old) == 2 else (100,)
+    assert {each.predicted for each in found.differences} == {most}

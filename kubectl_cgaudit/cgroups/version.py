@@ -42,6 +42,11 @@ def refuses_v1(kubelet: KubeletVersion | None) -> bool:
     return kubelet is not None and kubelet >= KubeletVersion(1, 35, 0)
 
 
+def needs_patch(text: str) -> bool:
+    """Whether a release said without its patch stands for kubelets that round a pod's quota and for others: 1.33 alone."""
+    return re.fullmatch(r"v?1\.33", text.strip()) is not None
+
+
 def rounds_pod_quota(kubelet: KubeletVersion | None) -> bool:
     """Whether the kubelet writes a pod's quota rounded up to 10 ms with the systemd driver.
 

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from kubectl_cgaudit.cgroups.weights import Formula
 from kubectl_cgaudit.collect.model import Cluster, Node
 from kubectl_cgaudit.detect import gather, reading, runtime, states
-from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC, Confidence, Evidence
+from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC, RESERVED, Confidence, Evidence
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.measured import WeighedContainer
 from kubectl_cgaudit.detect.runtime import Runtime, of_handler
-from kubectl_cgaudit.detect.state import Basis, Leftover, State
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE, Basis, Leftover, State
 from kubectl_cgaudit.detect.states import Rule
 
 _RUNTIME, _ROOT = "runtime:", "root:"
@@ -67,7 +67,7 @@ def _untold(kubelet_version: str, pieces: tuple[Evidence, ...]) -> State:
 def _climbed(kubelet_version: str, pieces: tuple[Evidence, ...], tell: Callable[[State], State]) -> State:
     pieces_left = _without_explained(pieces)
     likely = _fold(reading.defaults(kubelet_version), pieces_left, "likely")
-    told = _overruled(likely, tell(likely), pieces_left)
+    told = _overruled(tell(likely), pieces_left)
     state = _fold(told, pieces, "certain")
     if told.cgroup and state.cgroup != told.cgroup:
         state = _without_units(state, told)
@@ -82,12 +82,8 @@ def _without_explained(pieces: Iterable[Evidence]) -> list[Evidence]:
 
 def _without_units(state: State, told: State) -> State:
     """Values at the root have the unit of the version they were given for; measured ones stay."""
-    measured_root = tuple(each for each in state.root if state.basis_of(f"{_ROOT}{each[0]}").confidence == "certain")
-    kept = state.system_slice if state.basis_of("system_slice").confidence == "certain" else None
-    if (kept, measured_root) == (state.system_slice, state.root):
-        return state
     words = f"root: values given for cgroup {told.cgroup} are left out, as the node is on {state.cgroup}"
-    return replace(state, system_slice=kept, root=measured_root, contradictions=(*state.contradictions, words))
+    return states.without_root(state, words, lambda about: state.basis_of(about).confidence == "certain")
 
 
 def _leftovers(state: State, containers: Iterable[WeighedContainer]) -> tuple[Leftover, ...]:
@@ -100,7 +96,7 @@ def _leftovers(state: State, containers: Iterable[WeighedContainer]) -> tuple[Le
     )
 
 
-def _overruled(before: State, after: State, pieces: Iterable[Evidence]) -> State:
+def _overruled(after: State, pieces: Iterable[Evidence]) -> State:
     """The state the user's rules made, with the verified rules it overrules shown."""
     words = []
     for piece in pieces:
@@ -108,7 +104,7 @@ def _overruled(before: State, after: State, pieces: Iterable[Evidence]) -> State
         if piece.confidence == "likely" and said is not None and not _agrees(after, piece, said):
             source = after.basis_of(piece.about).source
             words.append(f"{piece.about}: {source} says {said}, but {piece.source} says {piece.value} ({piece.saw})")
-    return replace(after, contradictions=(*before.contradictions, *words)) if words else after
+    return replace(after, contradictions=(*after.contradictions, *words)) if words else after
 
 
 def _fold(state: State, pieces: Iterable[Evidence], confidence: Confidence) -> State:
@@ -165,13 +161,20 @@ def _told(state: State, piece: Evidence) -> State:
             return _created_before(state, piece, basis, words)
         state = replace(state, contradictions=(*state.contradictions, words))
     told = Basis(piece.confidence, f"{piece.source}: {piece.saw}")
-    state = _with(replace(state, basis={**state.basis, piece.about: told}), piece.about, piece.value)
+    state = _with(replace(state, basis={**state.basis, _shown_under(piece.about): told}), piece.about, piece.value)
     # What is shown of a node speaks of all values at the root as one: that is as sure as the least sure of them.
     if piece.about.startswith(_ROOT) and all(
         state.basis_of(f"{_ROOT}{name}").confidence == "certain" for name, _ in state.root
     ):
         return replace(state, basis={**state.basis, "root": told})
     return state
+
+
+def _shown_under(about: str) -> str:
+    """Which of what is shown of a node a piece speaks of."""
+    if not about.startswith(RESERVED):
+        return about
+    return "system_slice" if about.removeprefix(RESERVED) == SYSTEM_SLICE else "root"
 
 
 def _created_before(state: State, piece: Evidence, basis: Basis, words: str) -> State:
@@ -210,6 +213,9 @@ def _with(state: State, about: str, value: str) -> State:
     if about.startswith(_ROOT):
         root = {**dict(state.root), about.removeprefix(_ROOT): int(value)}
         return replace(state, root=tuple(sorted(root.items())))
+    if about.startswith(RESERVED):
+        reserved = {**dict(state.reserved), about.removeprefix(RESERVED): int(value) if value.isdigit() else None}
+        return replace(state, reserved=tuple(sorted(reserved.items())))
     changes: dict[str, dict[str, object]] = {
         "cgroup": {"cgroup": value},
         "driver": {"driver": value},

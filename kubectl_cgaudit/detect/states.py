@@ -19,7 +19,7 @@ from msgspec import Struct, structs
 
 from kubectl_cgaudit import settings
 from kubectl_cgaudit.cgroups.paths import Driver
-from kubectl_cgaudit.cgroups.version import KubeletVersion
+from kubectl_cgaudit.cgroups.version import KubeletVersion, needs_patch
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, MIN_WEIGHT, Formula
 from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect import reading, runtime
@@ -30,6 +30,9 @@ from kubectl_cgaudit.errors import UsageError
 _KEYS = ("match", "cgroup", "driver", "kubelet", "system_slice", "runtimes", "root", "set_by")
 _MATCH_KEYS = ("name", "labels")
 _OF_A_POLICY = {"thresholds", "severities", "exceptions"}
+
+
+TWO_QUOTAS = "1.33 rounds a pod's quota from 1.33.8 on, and not before: give the full version"
 
 
 class Rule(Struct, frozen=True):
@@ -130,6 +133,8 @@ def _kubelet(said: Mapping[str, Any], where: str) -> tuple[Formula | None, Kubel
             formula = "linear" if word == "linear" else "quadratic"
         elif not (version := KubeletVersion.parse(word)):
             raise UsageError(f"{where}: kubelet: {word!r} is neither linear, quadratic nor a version such as 1.35.2")
+        elif needs_patch(word):
+            raise UsageError(f"{where}: kubelet: {TWO_QUOTAS}")
     return formula, version
 
 
@@ -163,22 +168,53 @@ def _at(where: str, read: Callable[[str], Runtime], text: str) -> Runtime:
 
 def apply(rules: tuple[Rule, ...], node: Node, state: State) -> State:
     """The state with everything the matching rules say of this node."""
+    own = KubeletVersion.parse(node.kubelet_version)
     for rule in rules:
         if rule.matches(node):
-            state = _overlay(state, rule)
+            state = _overlay(_without_other_units(state, rule), rule, own)
     return state
 
 
-def _overlay(state: State, rule: Rule) -> State:
+def _without_other_units(state: State, rule: Rule) -> State:
+    """The state without values at the root that earlier rules gave for another cgroup version than this one says."""
+    if not rule.cgroup or state.cgroup in (None, rule.cgroup) or state.basis_of("cgroup").confidence != "assumed":
+        return state
+    words = f"root: values given for cgroup {state.cgroup} are left out, as {rule.where} says {rule.cgroup}"
+    return without_root(state, words, lambda about: state.basis_of(about).confidence != "assumed")
+
+
+def without_root(state: State, words: str, stays: Callable[[str], bool]) -> State:
+    """The state with those values at the root that stay, and the words where others went."""
+    root = tuple(each for each in state.root if stays(f"root:{each[0]}"))
+    system = state.system_slice if stays("system_slice") else None
+    if (system, root) == (state.system_slice, state.root):
+        return state
+    usual = reading.defaults("").basis
+    gone = {} if system == state.system_slice else {"system_slice": usual["system_slice"]}
+    gone |= {} if root else {"root": usual["root"]}
+    return structs.replace(
+        state,
+        system_slice=system,
+        root=root,
+        basis={**state.basis, **gone},
+        contradictions=(*state.contradictions, words),
+    )
+
+
+def _overlay(state: State, rule: Rule, own: KubeletVersion | None) -> State:
     said: dict[str, Any] = {
         field: getattr(rule, field)
         for field in ("cgroup", "driver", "kubelet_formula", "kubelet_version", "system_slice", "set_by")
         if getattr(rule, field) is not None
     }
+    if own and said.pop("kubelet_version", own) not in (own, (*own[:2], 0)):
+        # The Node has it from the kubelet itself.
+        words = f"kubelet: {rule.where} says {rule.kubelet_version}, but node.status.nodeInfo.kubeletVersion says {own}"
+        said["contradictions"] = (*state.contradictions, words)
     basis = {field: Basis("assumed", rule.where) for field in said}
     if rule.kubelet_formula:
         basis["kubelet"] = Basis("assumed", rule.where)
-    elif rule.kubelet_version:
+    elif "kubelet_version" in said:
         # Which formula a version has nobody said.
         basis["kubelet"] = reading.defaults(f"v{rule.kubelet_version}").basis_of("kubelet")
     if rule.root:

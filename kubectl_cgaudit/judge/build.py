@@ -7,6 +7,7 @@ from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cgroups.version import was_checked
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect.reading import has_no_slice
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.judge import nodes
 from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Coverage, Finding, ScenarioRecord
@@ -90,9 +91,10 @@ def _findings(
 def _assumptions(comparisons: tuple[Comparison, ...], scenario: Scenario) -> Iterator[str]:
     """What the numbers rest on and nobody measured."""
     yield "Shares are CPU fractions when everything wants CPU at once; with idle siblings every cgroup gets more."
-    if any(comparison.state.system_slice is None for comparison in comparisons):
+    states = [comparison.state for comparison in comparisons]
+    if any(state.system_slice is None and SYSTEM_SLICE not in dict(state.reserved) for state in states):
         yield "system.slice has its default (1024 shares on v1, weight 100 on v2) where the states file does not say otherwise."
-    if any(not comparison.state.root for comparison in comparisons):
+    if not all(state.root for state in states):
         yield "Beside kubepods only system.slice wants CPU at the root, where the states file names no other cgroup."
     yield "CPU limits do not cap the shares: a container may be held below its share by its own limit."
     yield "Pause, init and debug containers never want CPU; every other container of an active pod does."
@@ -103,7 +105,7 @@ def _assumptions(comparisons: tuple[Comparison, ...], scenario: Scenario) -> Ite
         )
     if any(not was_checked(case.then.kubelet_version) for comparison in comparisons for case in comparison.cases):
         yield "Kubelets before 1.25 and after 1.37, and of unknown version, are taken to use the linear formula; nobody looked."
-    drivers = [comparison.state.basis_of("driver").source for comparison in comparisons]
+    drivers = [state.basis_of("driver").source for state in states]
     if any(source.startswith("default") for source in drivers):
         yield "The cgroup driver is systemd where the states file does not say otherwise."
     if any(case.now.cgroup != case.then.cgroup for comparison in comparisons for case in comparison.cases):

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from kubectl_cgaudit.cgroups.version import KubeletVersion
+from kubectl_cgaudit.cgroups.version import KubeletVersion, needs_patch
 from kubectl_cgaudit.cgroups.weights import (
     MAX_WEIGHT,
     MIN_SHARES,
@@ -93,6 +93,8 @@ def parse(to: str) -> Scenario:
             new_runtime = True
         elif name in targets or (name == "kubelet" and kubelet):
             raise UsageError(f"--to names {name} twice; give one version")
+        elif name == "kubelet" and needs_patch(version):
+            raise UsageError(f"--to: kubelet {states.TWO_QUOTAS}, as in kubelet=1.33.8")
         elif name == "kubelet" and (found := KubeletVersion.parse(version)):
             kubelet = found
         elif name in FIRST_QUADRATIC and version:

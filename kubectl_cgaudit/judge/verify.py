@@ -1,7 +1,7 @@
 """Predicted against measured: every cgroup of the nodes whose kubelets answered."""
 
-from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -27,7 +27,7 @@ class Difference(Struct, frozen=True, rename="camel"):
     container: str | None
     cgroup: str
     predicted: tuple[int, ...]
-    """More than one where an open question allows several."""
+    """More than one where an open question allows several, and none of them holds for most containers of the handler."""
     measured: int | None
     """None if what the kubelet shows is no weight."""
 
@@ -120,9 +120,16 @@ def _compare(
 ) -> _OfNode:
     resizing = {(pod.namespace, pod.name) for pod, _ in placed if pod.resizing}
     others = _other_pods(predicted, answers)
+    handlers = {(pod.namespace, pod.name): handler for pod, handler in placed}
+    held = _cases_that_hold(predicted, answers, handlers)
     found = _OfNode()
     for same in predicted:
         first = same[0]
+        if (
+            first.level == "container"
+            and (case := held.get(handlers[first.namespace or "", first.pod or ""])) is not None
+        ):
+            same = (same[case],)
         # The Burstable slice has the sum of the requests of pods that come and go.
         blurred = first.level == "qos" and (others or resizing)
         in_resize = (first.namespace, first.pod) in resizing
@@ -142,6 +149,26 @@ def _compare(
         if difference:
             found.differences.append(difference)
     return found
+
+
+def _cases_that_hold(
+    predicted: Sequence[tuple[Cgroup, ...]], answers: KubeletAnswers, handlers: Mapping[tuple[str, str], str]
+) -> dict[str, int]:
+    """Of each handler the case that most of its containers agree with: a runtime has one formula, not now this, now that."""
+    agreeing: dict[str, Counter[int]] = defaultdict(Counter)
+    for same in predicted:
+        first = same[0]
+        shown = _shown(answers, first) if first.level == "container" else None
+        if shown is None:
+            continue
+        agreeing[handlers[first.namespace or "", first.pod or ""]].update(
+            case
+            for case, cgroup in enumerate(same)
+            if cgroup.value is not None
+            and (answers.cgroup_version in (None, cgroup.version))
+            and _as_shown(cgroup, shown) == cgroup.value
+        )
+    return {handler: max(sorted(counts), key=counts.__getitem__) for handler, counts in agreeing.items() if counts}
 
 
 def _ended(cluster: Cluster) -> dict[str, list[PlacedPod]]:
