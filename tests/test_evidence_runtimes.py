@@ -270,3 +270,21 @@ def test_youki_has_no_id_mapped_mounts_whatever_its_formula() -> None:
     assert [case.now.runtime("youki").formula for case in open_.cases] == ["linear", "quadratic"]
     (told_,) = compared(objects, "- {cgroup: v2, runtimes: {youki: youki 0.5.7}}", "runtime")
     assert told_.state.contradictions == ()
+
+
+def test_a_name_is_no_surer_than_it_was_where_the_formula_alone_was_measured() -> None:
+    """The file says crun 1.21 where runc 1.1.15 runs: both are linear, and a target that names runc moves one of them only."""
+    objects = with_kubelets(recorded())
+    wrong = "- {match: {name: worker-b}, runtimes: {default: crun 1.21}}"
+    by_name = {each.name: each for each in audited(objects, wrong, "runc=1.3.6").nodes}["worker-b"]
+    known = by_name.known["runtime:default"]
+    assert (known.value, known.confidence, by_name.confidence) == (
+        "linear, crun 1.21 is assumed",
+        "certain",
+        "assumed",
+    )
+    # What has no name in it rests on the formula, which is measured.
+    by_version = {each.name: each for each in audited(objects, wrong, "v2").nodes}["worker-b"]
+    assert by_version.confidence == "certain"
+    plain = {each.name: each for each in audited(objects, "", "runc=1.3.6").nodes}["worker-b"]
+    assert (plain.known["runtime:default"].value, plain.confidence) == ("linear", "certain")

@@ -73,14 +73,14 @@ def test_nodes_are_two_tables_only_where_one_does_not_fit_a_terminal() -> None:
 
 def test_a_node_has_a_row_a_handler_and_what_is_too_long_for_it_is_cut() -> None:
     one = of_node("a")
-    more = {"runtime:kata": replace(RUNC, value="x" * 25), "runtime:long": replace(RUNC, value="y" * 27)}
+    more = {"runtime:kata": replace(RUNC, value="x" * 34), "runtime:long": replace(RUNC, value="y" * 36)}
     text = of_nodes(replace(one, known={**one.known, **more}), of_node("b", OPEN, None)).splitlines()
     assert text[:5] == [
-        "NODES  CGROUP        HANDLER  RUNTIME                             KUBELET                  SYSTEM.SLICE  SURE",
-        "a      v1 (certain)  default  runc 1.3.6 (likely)                 web runc 1.3.6 (likely)  v1 (certain)  assumed",
-        f"                     kata     {'x' * 25} (likely)",
-        f"                     long     {'y' * 27} (like…",
-        "b      unknown       -        no pod                              web runc 1.3.6 (likely)  v1 (certain)  assumed",
+        "NODES  CGROUP        HANDLER  RUNTIME                                      KUBELET                  SYSTEM.SLICE  SURE",
+        f"a      v1 (certain)  default  runc 1.3.6 (likely)  {' ' * 24}web runc 1.3.6 (likely)  v1 (certain)  assumed",
+        f"                     kata     {'x' * 34} (likely)",
+        f"                     long     {'y' * 33}… (likely)",
+        f"b      unknown       -        no pod  {' ' * 37}web runc 1.3.6 (likely)  v1 (certain)  assumed",
     ]
     assert text[5:7] == ["", "TO SETTLE THE UNKNOWNS, CHEAPEST FIRST"]
     assert [line[:2] for line in text[7:]] == ["1.", "2."]

@@ -20,7 +20,7 @@ from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC, RESERVED, Confidence,
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.measured import WeighedContainer
 from kubectl_cgaudit.detect.runtime import Runtime, of_handler
-from kubectl_cgaudit.detect.state import SYSTEM_SLICE, Basis, Leftover, State
+from kubectl_cgaudit.detect.state import NAME, SYSTEM_SLICE, Basis, Leftover, State
 from kubectl_cgaudit.detect.states import Rule
 
 _RUNTIME, _ROOT = "runtime:", "root:"
@@ -161,13 +161,25 @@ def _told(state: State, piece: Evidence) -> State:
             return _created_before(state, piece, basis, words)
         state = replace(state, contradictions=(*state.contradictions, words))
     told = Basis(piece.confidence, f"{piece.source}: {piece.saw}")
-    state = _with(replace(state, basis={**state.basis, _shown_under(piece.about): told}), piece.about, piece.value)
+    named = _name_kept(state, piece, basis)
+    state = _with(
+        replace(state, basis={**state.basis, **named, _shown_under(piece.about): told}), piece.about, piece.value
+    )
     # What is shown of a node speaks of all values at the root as one: that is as sure as the least sure of them.
     if piece.about.startswith(_ROOT) and all(
         state.basis_of(f"{_ROOT}{name}").confidence == "certain" for name, _ in state.root
     ):
         return replace(state, basis={**state.basis, "root": told})
     return state
+
+
+def _name_kept(state: State, piece: Evidence, basis: Basis) -> dict[str, Basis]:
+    """How surely a runtime's name is known of which the formula alone was measured: no better than before."""
+    handler = piece.about.removeprefix(_RUNTIME)
+    known = state.runtime(handler) if piece.about.startswith(_RUNTIME) else None
+    if known and known.version and known.formula == piece.value and basis.confidence in ("assumed", "likely"):
+        return {f"{NAME}{handler}": basis}
+    return {}
 
 
 def _shown_under(about: str) -> str:

@@ -19,6 +19,8 @@ PERIOD_US = 100_000
 
 DEFAULT_HANDLER = "default"
 SYSTEM_SLICE = "system.slice"
+NAME = "name:"
+"""Before a handler: the basis of its runtime's name and version, where that of the formula is a better one."""
 DEFAULT = "default"
 """Of a top-level cgroup: what it has unless told otherwise."""
 
@@ -61,7 +63,7 @@ class State(Struct, frozen=True):
     runtimes: tuple[tuple[str, Runtime], ...]
     """By handler, in order of name; a handler that is not here is not known."""
     basis: dict[str, Basis]
-    """Of each field, and of each handler as `runtime:<handler>`."""
+    """Of each field, of each handler as `runtime:<handler>`, and as `name:<handler>` where its name is less sure."""
     from_capacity: bool = False
     """kubepods is made from the node's capacity instead of its allocatable CPU."""
     cfs_quota: bool = True

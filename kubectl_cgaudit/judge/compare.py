@@ -36,6 +36,8 @@ class Comparison(Struct, frozen=True):
     handlers: tuple[str, ...]
     """Those its pods use."""
     cases: tuple[Case, ...]
+    by_name: bool
+    """Whether the target speaks of runtimes by name: what becomes of a node rests on theirs."""
 
     @property
     def placed(self) -> Sequence[PlacedPod]:
@@ -120,4 +122,4 @@ def _compare_node(
             then = same(will)
             words = ", ".join([when, *further] if when else further)
             cases.append(Case(words, now, then, tree(now), tree(then), _refuses(then) and not _refuses(now)))
-    return Comparison(node, state, tuple(handlers), tuple(cases))
+    return Comparison(node, state, tuple(handlers), tuple(cases), bool(scenario.runtimes))

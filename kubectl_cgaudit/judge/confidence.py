@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from kubectl_cgaudit.detect.measured import without_kubepods
-from kubectl_cgaudit.detect.state import State
+from kubectl_cgaudit.detect.state import NAME, State
 from kubectl_cgaudit.judge.audit import CONFIDENCES, Confidence
+from kubectl_cgaudit.judge.compare import Comparison
 
 
 def weakest(confidences: Iterable[Confidence]) -> Confidence:
@@ -12,11 +13,13 @@ def weakest(confidences: Iterable[Confidence]) -> Confidence:
     return max(confidences, key=CONFIDENCES.index, default="certain")
 
 
-def of_handlers(state: State, handlers: Iterable[str]) -> Confidence:
+def of_handlers(comparison: Comparison, handlers: Iterable[str]) -> Confidence:
     """What a node's numbers rest on: its cgroup version, the kubelet's formula, and the runtimes of these handlers.
 
-    Without a kubepods tree the predicted one is not the node's, whatever else is known.
+    Where the target speaks of runtimes by name, their names too. Without a kubepods tree the predicted one is not the node's,
+    whatever else is known.
     """
+    state = comparison.state
     if without_kubepods(state.evidence):
         return "unknown"
     found: list[Confidence] = [state.basis_of("cgroup").confidence if state.cgroup else "unknown"]
@@ -24,6 +27,8 @@ def of_handlers(state: State, handlers: Iterable[str]) -> Confidence:
     for handler in handlers:
         known = state.runtime(handler) is not None
         found.append(state.basis_of(f"runtime:{handler}").confidence if known else "unknown")
+        if comparison.by_name and f"{NAME}{handler}" in state.basis:
+            found.append(state.basis_of(f"{NAME}{handler}").confidence)
     return weakest(found)
 
 

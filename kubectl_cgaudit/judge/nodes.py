@@ -8,6 +8,7 @@ from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC
 from kubectl_cgaudit.detect.runtime import ALWAYS, Runtime
 from kubectl_cgaudit.detect.state import (
     DEFAULT,
+    NAME,
     SYSTEM_SLICE,
     VERSIONS,
     Setup,
@@ -44,7 +45,7 @@ def _judge(comparison: Comparison, cluster: Cluster, same: Same) -> NodeAudit:
         kernel=node.kernel,
         allocatable_milli=node.allocatable_milli,
         pod_count=len(comparison.placed),
-        confidence=of_handlers(state, comparison.handlers),
+        confidence=of_handlers(comparison, comparison.handlers),
         known=same(known, ("known", *known.items())),
         hints=same(state.hints(comparison.handlers)),
         evidence=same(
@@ -96,6 +97,8 @@ def _qos(tree: NodeTree, qos: Qos, count: int) -> QosMoment:
 def _runtime(state: State, handler: str, runtime: Runtime) -> str:
     """What a handler runs; of one that is only known not to be quadratic, just that."""
     about = f"runtime:{handler}"
+    if f"{NAME}{handler}" in state.basis:
+        return f"{runtime.formula}, {runtime.name} {runtime.version} is {state.basis_of(f'{NAME}{handler}').confidence}"
     if runtime.version is not None or runtime.name in ALWAYS:
         return str(runtime)
     # A name that only the handler's own name tells is not evidence.

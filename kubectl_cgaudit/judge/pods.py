@@ -50,7 +50,7 @@ def audited(comparison: Comparison, index: int, thresholds: Thresholds) -> PodAu
         comparison.node.name,
         pod.qos,
         used,
-        of_handlers(comparison.state, [used]),
+        of_handlers(comparison, [used]),
         effects(found),
         changes,
         tuple(

@@ -41,7 +41,7 @@ class Source:
         """What the numbers of a node's pods with this handler rest on."""
         known = self._sure.get((node, used))
         if known is None:
-            known = self._sure[node, used] = of_handlers(self.comparisons[node].state, [used])
+            known = self._sure[node, used] = of_handlers(self.comparisons[node], [used])
         return known
 
     def effects(self, of_kind: ByCase, of_share: ByCase) -> tuple[Effect, ...]:

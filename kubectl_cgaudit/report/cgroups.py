@@ -89,7 +89,7 @@ def as_text(comparisons: Sequence[Comparison], screen: Screen = PLAIN) -> str:
 
 
 def _draw(comparison: Comparison, screen: Screen) -> Iterator[str]:
-    sure = of_handlers(comparison.state, comparison.handlers)
+    sure = of_handlers(comparison, comparison.handlers)
     for case in comparison.cases:
         when = f", if {case.when}" if case.when else ""
         head = screen.shown(f"{comparison.node.name}: cgroup {arrow(case.now.cgroup, case.then.cgroup)}{when} ({sure})")

@@ -107,7 +107,7 @@ def _rows(members: Sequence[NodeAudit], screen: Screen) -> Iterable[tuple[str, .
     node = members[0]
 
     def said(known: Known) -> str:
-        return cut(f"{screen.shown(known.value)} ({known.confidence})" if known.value else "unknown", _WIDEST)
+        return f"{cut(screen.shown(known.value), _WIDEST)} ({known.confidence})" if known.value else "unknown"
 
     names = screen.shown(named((each.name for each in members), _NAMES))
     kubelet = f"{screen.shown(node.kubelet_version)} {said(node.known['kubelet'])}"

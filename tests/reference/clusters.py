@@ -34,7 +34,7 @@ RUNTIME_TARGETS = (
     "runtime runc=1.3.1 runc=1.3.6 runc=1.4.0-rc.1 crun=1.21 crun=1.28 youki=0.5.6 youki=0.5.7 runc=1.3.6,crun=1.28 "
     "runc=1.3.1,crun=1.21"
 )
-KUBELET_TARGETS = "kubelet=1.33 kubelet=1.34 kubelet=1.35 kubelet=1.36.2"
+KUBELET_TARGETS = "kubelet=1.33.8 kubelet=1.34 kubelet=1.35 kubelet=1.36.2"
 ALLOCATABLE = "250m 500m 940m 1 1700m 1930m 2 3700m 3920m 4 7910m 16 31850m 63770m 128 192 256 300"
 # On v1 and v2: numbers that both allow, as a rule for all nodes may give them to a node of the other version.
 ROOT_VALUES = {"v1": (2, 20, 39, 512, 1000, 1024, 2048, 9000), "v2": (2, 20, 39, 100, 200, 300, 5000)}

@@ -26,8 +26,9 @@ class State:
 
 
 def before(node: Raw, rules: list[Raw]) -> State:
-    """What the rules say of a node."""
-    return ruled(State(kubelet=node["status"]["nodeInfo"]["kubeletVersion"]), node, rules)
+    """What the rules say of a node, but for its kubelet: that the node says itself."""
+    own = node["status"]["nodeInfo"]["kubeletVersion"]
+    return replace(ruled(State(), node, rules), kubelet=own)
 
 
 def ruled(state: State, node: Raw, rules: list[Raw]) -> State:
