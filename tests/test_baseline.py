@@ -127,6 +127,7 @@ def changed(**fields: str) -> Audit:
         ({"severity": "medium"}, True),
         ({"severity": "critical"}, False),
         ({"when": "if cgroup v1"}, True),
+        ({"when": "if cgroup v1", "severity": "critical"}, True),
         ({"seen": "other numbers", "remedy": "other words", "title": "another title"}, False),
     ],
 )
@@ -140,6 +141,8 @@ def test_what_is_worse_than_it_was_or_now_holds_for_sure_is_new_and_not_gone(the
 def test_what_is_milder_or_only_may_hold_now_is_known() -> None:
     assert compared(AUDIT, changed(severity="low")).findings == ()
     assert compared(AUDIT, changed(when="if cgroup v1")).findings == ()
+    both = compared(changed(when="if cgroup v1", severity="critical"), changed(when="if cgroup v1"))
+    assert (both.findings, len(both.known)) == ((), 22)
 
 
 def test_two_findings_of_a_rule_about_one_subject_are_told_apart() -> None:

@@ -128,9 +128,9 @@ def _may_be(now: Finding, then: Finding) -> bool:
 
 
 def _worse(now: Finding, then: Finding) -> bool:
-    """Whether it is more severe than it was, or as severe and holds for sure where it only might."""
+    """Whether it is more severe than it was, or holds for sure where it only might, however severe."""
     graver = SEVERITIES.index(now.severity) < SEVERITIES.index(then.severity)
-    return graver or (now.severity == then.severity and bool(then.when) and not now.when)
+    return graver or (bool(then.when) and not now.when)
 
 
 def _notes(earlier: Earlier | Audit, audit: Audit, untold: int) -> Iterator[str]:
