@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.diff.build import diff
-from kubectl_cgaudit.judge.diff.types import Diff, PodDiff
+from kubectl_cgaudit.judge.diff.types import Diff, Measure, PodDiff
 from tests.diff_support import GONE, N1, NEW, A, flat, now_of, of_nodes, only
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
 
@@ -176,7 +176,26 @@ def test_a_pod_that_was_said_not_to_run_and_runs_is_as_before(now: str, kubelet:
         "as-before",
         (f"it was said not to run after the move, and it runs; its kubelet {kubelet}",),
     )
-    assert "1 still as before, though a change was predicted." in found.summary.sentence
+    measure = Measure("fate", "", "as-before", ("runs",), ("stops",), ("runs",))
+    assert mine.measures == (measure,)
+    (machine,) = found.nodes
+    assert (machine.outcome, machine.because, machine.measures) == ("as-before", mine.because, (measure,))
+    assert found.summary.sentence == (
+        "Of 1 workload in both: 1 still as before, though a change was predicted. "
+        "Of 1 node in both: 1 still as before, though a change was predicted. Nothing moved that nobody predicted."
+    )
+
+
+def test_whether_a_node_that_may_stop_was_said_to_stop_is_open_and_another_in_its_place_did_not_come_back() -> None:
+    a = pod("a", container("app", "1"))
+    rules = V1.replace("cgroup: v1, ", "")
+    open_ = diff(audited(cluster(N1, a), rules, "kubelet=1.35"), now_of(cluster(N1, a), V1))
+    (machine,) = open_.nodes
+    assert of_nodes(open_)["n1", "fate", ""] == ("unknown", ("runs",), ("runs", "stops"), ("runs",))
+    assert (machine.outcome, machine.because) == ("unknown", ())
+    stops = audited(cluster(N1, a), V1, "kubelet=1.35")
+    other = diff(stops, now_of(cluster(node("n7"), pod("a", container("app", "1"), on="n7")), V1))
+    assert [(each.replaces, each.outcome, each.measures) for each in other.nodes] == [("n1", "unchanged", ())]
 
 
 def test_a_workload_whose_pods_wait_for_a_node_is_not_surely_gone() -> None:

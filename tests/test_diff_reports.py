@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.judge.diff.types import ContainerValues, Diff, LoneNode, LoneWorkload, Measure, NodeDiff, Outcome
 from kubectl_cgaudit.report import diff_content, diff_data, diff_html, diff_markdown, diff_table
+from kubectl_cgaudit.report.diff_content import Row
 from tests.diff_support import N1, A, now_of
-from tests.support import V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
+from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
 
 PLAIN = diff(audited(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR))
 MOVED = Measure("cgroup", "", "unpredicted", ("v1",), ("v1",), ("v2",))
@@ -79,6 +80,33 @@ def lone(**fields: object) -> LoneWorkload:
     values = (ContainerValues("app", ("weight 100", "weight 39")), ContainerValues("side", ()))
     found = LoneWorkload("Deployment", "shop", "web", 2, True, values)
     return replace(found, **fields)
+
+
+def test_what_was_said_to_stop_and_runs_has_a_row_with_its_cause() -> None:
+    found = diff(audited(cluster(N1, A), V1, "kubelet=1.35"), now_of(cluster(N1, A), V1))
+    why = "it was said not to run after the move, and it runs; its kubelet is still v1.33.13"
+    (machine,), (workload,) = diff_content.node_rows(found.nodes), diff_content.workload_rows(found.workloads)
+    assert machine == Row("as-before", "n1", "after the move", "runs", "stops", "runs", 0, 0, (why,))
+    assert workload == Row("as-before", "default/a pod", "pod after the move", "runs", "stops", "runs", 1, 1, (why,))
+    parts = [" ".join(part.split()) for part in diff_table.render(found).split("\n\n")]
+    assert parts[2:5] == [
+        "NODE OUTCOME WHAT BEFORE -> NOW n1 as-before after the move runs, not stops",
+        "WORKLOAD: OUTCOME WHAT BEFORE -> NOW default/a pod: as-before, 1/1 pods pod after the move runs, not stops",
+        f"n1: {why}. default/a pod: {why}.",
+    ]
+    row = "**as-before** | 1/1 | pod after the move | runs | stops | runs |"
+    assert f"| default/a pod | {row} {why} |" in diff_markdown.render(found)
+    for text in (diff_markdown.render(found), diff_html.render(found)):
+        assert "Nothing was to change" not in text
+
+
+def test_a_cause_of_another_row_is_not_that_it_was_said_to_stop() -> None:
+    """The same pod asks for more: its weight has that cause, and its kubelet has nothing to do with it."""
+    more = pod("a", container("app", "2"), container("side", "100m"))
+    found = diff(audited(cluster(N1, A), V1, "kubelet=1.35"), now_of(cluster(N1, more), V1))
+    rows = {row.what: row for row in diff_content.workload_rows(found.workloads)}
+    asked = "it asks for other CPU: app request 1000m limit none -> request 2000m limit none"
+    assert (rows["pod weight"].outcome, rows["pod weight"].because) == ("other-cause", (asked,))
 
 
 def test_what_is_new_or_gone_says_what_it_has_and_whether_it_is_sure() -> None:

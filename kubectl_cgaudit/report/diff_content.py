@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from kubectl_cgaudit.judge.diff.types import (
     OUTCOMES,
+    SAID_TO_STOP,
     Diff,
     LoneNode,
     LoneWorkload,
@@ -49,6 +50,7 @@ _WHAT: dict[What, str] = {
     "share": "of node",
     "against-system": "vs system",
     "in-pod": "in pod",
+    "fate": "after the move",
 }
 _FRACTIONS: tuple[What, ...] = ("share", "in-pod")
 _ALLOWED = 3
@@ -144,6 +146,8 @@ def _label(name: str | None, measure: Measure) -> str:
 
 def _reasons(measure: Measure, found: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
     """Why it is not as predicted, or what leaves it open; `found` are the nodes and what is said of each."""
+    if measure.what == "fate" and measure.outcome == "as-before":
+        return tuple(dict.fromkeys(text for _, because in found for text in because if text.startswith(SAID_TO_STOP)))
     if measure.outcome not in ("other-cause", "unknown"):
         return ()
     against = [node for node, because in found if any(text.startswith(contradicted(node)) for text in because)]
@@ -151,7 +155,9 @@ def _reasons(measure: Measure, found: Sequence[tuple[str, Sequence[str]]]) -> tu
         # In full once, in the notes: every row of a node would repeat it.
         nodes = named(sorted(set(against)), _NAMED)
         return (*_open(measure), *([f"{contradicted(nodes)}see the notes"] if against else []))
-    others = (text for node, because in found for text in because if not text.startswith(contradicted(node)))
+    others = (
+        text for node, because in found for text in because if not text.startswith((contradicted(node), SAID_TO_STOP))
+    )
     return tuple(dict.fromkeys(others))
 
 

@@ -86,10 +86,10 @@ def _notes(diff: Diff) -> list[str]:
 
 
 def _because(rows: Sequence[Row]) -> list[str]:
-    """Each other cause once, with what it explains."""
+    """Each cause once, with what it explains; what leaves a row open is said in the row."""
     found: dict[tuple[str, str], None] = {}
     for row in rows:
-        found.update(((row.subject, why), None) for why in row.because if row.outcome == "other-cause")
+        found.update(((row.subject, why), None) for why in row.because if row.outcome != "unknown")
     listed = [f"{subject}: {why}" for subject, why in found]
     more = len(listed) - _MOST_LONE
     return [*listed[:_MOST_LONE], *([f"{counted(more, 'more cause')}: -o json shows all"] if more > 0 else [])]

@@ -7,8 +7,17 @@ from msgspec.structs import replace
 from kubectl_cgaudit.detect.state import CgroupVersion, unit_of
 from kubectl_cgaudit.judge.audit import NodeAudit, NodeMoment
 from kubectl_cgaudit.judge.diff.match import formula
-from kubectl_cgaudit.judge.diff.outcome import Limit, against_evidence, in_doubt, listed, of_numbers, of_words, worst
-from kubectl_cgaudit.judge.diff.types import LoneNode, Measure, NodeDiff, Value, What, contradicted
+from kubectl_cgaudit.judge.diff.outcome import (
+    Limit,
+    against_evidence,
+    in_doubt,
+    listed,
+    of_fate,
+    of_numbers,
+    of_words,
+    worst,
+)
+from kubectl_cgaudit.judge.diff.types import LoneNode, Measure, NodeDiff, Value, What, contradicted, said_to_stop
 
 _OF_THE_ROOT: tuple[What, ...] = ("system-slice", "pods-per-system")
 _OF_ITS_CPU: tuple[What, ...] = ("kubepods", "pods-per-system")
@@ -44,9 +53,15 @@ def compare(before: NodeAudit, after: NodeAudit, limit: Limit) -> NodeDiff:
         if changed != measures:
             because.append(f"its allocatable CPU was {before.allocatable_milli}m and is {after.allocatable_milli}m")
         measures = changed
+    replaces = before.name if before.name != after.name else None
+    # Another node in its place does not say that it came back.
+    fate = of_fate(case.stops and replaces is None for case in before.cases)
+    if fate.outcome == "as-before":
+        because.append(said_to_stop(before.kubelet_version, after.kubelet_version))
+    measures.append(fate)
     return NodeDiff(
         name=after.name,
-        replaces=before.name if before.name != after.name else None,
+        replaces=replaces,
         outcome=worst(measure.outcome for measure in measures),
         confidence=after.confidence,
         because=tuple(because),

@@ -56,6 +56,11 @@ def of_words(what: What, of: str, was: Sequence[tuple[Value, Value]], now: Seque
     )
 
 
+def of_fate(stops: Iterable[bool]) -> Measure:
+    """The measure of what runs now; `stops` is in each case of the first audit whether it was said not to."""
+    return of_words("fate", "", [("runs", "stops" if each else "runs") for each in stops], ["runs"])
+
+
 def of_numbers(what: What, was: Sequence[tuple[Number, Number]], now: Sequence[Number], limit: Limit) -> Measure:
     """The measure of a fraction or ratio."""
     found = {within(before, predicted, each, limit) for before, predicted in was for each in now}

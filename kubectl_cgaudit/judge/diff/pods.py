@@ -9,8 +9,25 @@ from kubectl_cgaudit.collect.model import COMPETING
 from kubectl_cgaudit.judge.audit import CaseChange, ContainerAudit, PodAudit
 from kubectl_cgaudit.judge.diff.match import spec, weight
 from kubectl_cgaudit.judge.diff.nodes import in_unit
-from kubectl_cgaudit.judge.diff.outcome import Limit, consistent, in_doubt, listed, of_numbers, of_words, worst
-from kubectl_cgaudit.judge.diff.types import ContainerDiff, Measure, Outcome, PodDiff, What, contradicted
+from kubectl_cgaudit.judge.diff.outcome import (
+    Limit,
+    consistent,
+    in_doubt,
+    listed,
+    of_fate,
+    of_numbers,
+    of_words,
+    worst,
+)
+from kubectl_cgaudit.judge.diff.types import (
+    ContainerDiff,
+    Measure,
+    Outcome,
+    PodDiff,
+    What,
+    contradicted,
+    said_to_stop,
+)
 
 _OF_THE_NODE: tuple[What, ...] = ("share", "against-system")
 _MOVED: tuple[Outcome, ...] = ("unpredicted", "otherwise")
@@ -46,15 +63,14 @@ class Around(Struct, frozen=True):
 def compare(before: PodAudit, after: PodAudit, around: Around, limits: Limits) -> PodDiff:
     """A pod before, and itself or the replica that took its place now."""
     why = _Why(before, after, around)
-    mine = [
+    mine = [of_fate([why.said_to_stop])]
+    mine += [
         why.judged(measure, respecified=why.respecified, known=around.version_known)
         for measure in consistent(_measures(before.cases, after.cases, limits))
     ]
     names = {each.name: each for each in after.containers}
     containers = [_container(each, names[each.name], why, limits) for each in before.containers if each.name in names]
     outcomes = [*(m.outcome for m in mine), *(each.outcome for each in containers)]
-    if why.said_to_stop:
-        outcomes.append("as-before")
     return PodDiff(
         name=before.name,
         now_name=after.name,
@@ -153,11 +169,8 @@ class _Why:
             "pods": f"{self.after.node} has other pods now, or pods that ask for other CPU, or another size",
             "evidence": contradicted(self.after.node) + "; ".join(self.around.contradictions),
         }
-        was, now = self.around.kubelets
-        kubelet = f"is still {now}" if was == now else f"was {was} and is {now}"
-        told = f"it was said not to run after the move, and it runs; its kubelet {kubelet}"
         return (
-            *([told] if self.said_to_stop else []),
+            *([said_to_stop(*self.around.kubelets)] if self.said_to_stop else []),
             *(text for cause, text in words.items() if cause in self._needed),
         )
 

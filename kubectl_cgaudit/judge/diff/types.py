@@ -41,7 +41,9 @@ What = Literal[
     "share",
     "against-system",
     "in-pod",
+    "fate",
 ]
+"""fate: whether it runs after the move."""
 Value = str | float
 
 
@@ -52,6 +54,15 @@ class _Record(Struct, frozen=True, rename="camel"):
 def contradicted(node: str) -> str:
     """How a `because` begins that is a contradiction on `node`."""
     return f"the evidence on {node} contradicts what was said: "
+
+
+SAID_TO_STOP = "it was said not to run after the move, and it runs; its kubelet "
+"""How a `because` begins that tells of the kubelet of what was said to stop."""
+
+
+def said_to_stop(was: str, now: str) -> str:
+    """Whether the move was made at all, by the releases of its kubelet before and now."""
+    return f"{SAID_TO_STOP}is still {now}" if was == now else f"{SAID_TO_STOP}was {was} and is {now}"
 
 
 class Measure(_Record, frozen=True):
