@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-_NAMED = 5
+NAMED = 5
+"""How many of a list are named; the rest is counted."""
 _LEAST_PERCENT = 0.0001
 """The last that is written without an exponent."""
 
@@ -31,7 +32,7 @@ def named(names: Iterable[str], most: int) -> str:
 
 def these(kind: str, names: Sequence[str]) -> str:
     """`node a`, or `2 nodes (a, b)` with the first names."""
-    return f"{kind} {names[0]}" if len(names) == 1 else f"{counted(len(names), kind)} ({named(names, _NAMED)})"
+    return f"{kind} {names[0]}" if len(names) == 1 else f"{counted(len(names), kind)} ({named(names, NAMED)})"
 
 
 def number(value: float) -> str:

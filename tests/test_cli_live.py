@@ -94,6 +94,8 @@ def test_an_account_that_may_only_list_nodes_and_pods_gets_its_audit(
             "why": "pods name them, and they were not read: the name is taken for the handler's",
             "remedy": "Read RuntimeClasses too: kubectl get runtimeclasses -o json > runtimeclasses.json, and add "
             "-f runtimeclasses.json; live, list on runtimeclasses is enough",
+            "kind": "RuntimeClass not read",
+            "members": ["crun", "crun-old", "runc-old"],
         }
     ]
     assert data["coverage"]["workloadNames"]["Deployment"] == "derived from the pod-template-hash"

@@ -66,6 +66,34 @@ def test_one_or_many_nodes_that_nobody_read() -> None:
     assert why == "30 pods run there, but the Node is not among what was read"
 
 
+def test_a_gap_has_all_of_a_list_of_which_its_name_has_the_first() -> None:
+    names = tuple(f"m{number}" for number in range(7))
+
+    def listed(rules: str, *objects: dict[str, Any], **config: Any) -> list[tuple[str, str, tuple[str, ...]]]:
+        pods = [pod(f"p{name}", container("c", "1"), on=name) for name in names]
+        kubelets = {name: replace(answers(), node=name, **config) for name in names} if config else {}
+        found = audited(with_answers(cluster(node(), *objects, *pods), kubelets), rules).coverage.gaps
+        return [(each.what, each.kind, each.members) for each in found]
+
+    what = "7 nodes (m0, m1, m2, m3, m4 and 2 more)"
+    rules, old = "- {cgroup: v2, runtimes: {default: linear}}", [node(name, kubelet="v1.33.13") for name in names]
+    assert listed(rules) == [(what, "node not read", names)]
+    unusable = [node(name) for name in names]
+    for each in unusable:
+        each["status"] |= {"capacity": {}, "allocatable": {}}
+    assert listed(rules, *unusable) == [(what, "node without CPU", names)]
+    talos = [node(name, osImage="Talos (v1.11.2)") for name in names]
+    assert listed(rules, *talos) == [(what, "node without system.slice", names)]
+    flat = replace(CONFIG, cgroups_per_qos=False, enforce_node_allocatable=())
+    assert listed(rules, *old, config=flat) == [(what, "node without kubepods", names)]
+    own = [pod(f"o{name}", container("c"), on=name, resources={"requests": {"cpu": "2"}}) for name in names]
+    assert listed(rules, *old, *own, pod_level=True) == [(what, "node with another PodLevelResources", names)]
+    classes = [pod(f"c{name}", container("c", "1"), runtimeClassName=name) for name in names]
+    assert listed(rules, *old, *classes) == [
+        ("7 RuntimeClasses (m0, m1, m2, m3, m4 and 2 more)", "RuntimeClass not read", names)
+    ]
+
+
 def chosen(spaces: Iterable[str], namespace: str | None, words: str) -> list[tuple[str, str, str]]:
     """The gaps of a cluster with a pod in each of these namespaces, of which no pod has the labels that are asked for."""
     assembly = Assembly(lambda space, _labels: space == namespace and "label" not in words, words)

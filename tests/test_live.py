@@ -248,6 +248,8 @@ def test_bad_object(tmp_path):
             "Node node-1",
             f"cannot be read ({why}): nothing that runs there is audited",
             "Correct or delete it, and run the audit again",
+            "Node that cannot be read",
+            ("node-1",),
         ),
         NO_PODS,
     )
@@ -326,7 +328,9 @@ def test_pods_are_read_namespace_by_namespace(tmp_path):
         cluster = read(local(tmp_path, server))
     assert [pod.name for pod in cluster.pods] == ["in-a", "in-c"]
     why = "pods may not be listed cluster-wide (403), nor in these"
-    assert cluster.reading.gaps == (Gap("pods of 1 namespace: b", why, UNTIL),)
+    assert cluster.reading.gaps == (
+        Gap("pods of 1 namespace: b", why, UNTIL, "namespace whose pods were not read", ("b",)),
+    )
 
 
 def test_all_namespaces_read_one_by_one_is_complete(tmp_path):

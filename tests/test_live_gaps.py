@@ -171,7 +171,18 @@ def test_what_is_said_of_pods_that_may_be_read_in_part(monkeypatch: pytest.Monke
     assert (gaps, len(notes)) == ([], 1)
     both = {"namespaces": [page({"metadata": {"name": "a"}}, {"metadata": {"name": "b"}})]}
     _, gaps, notes = pods_read({**refused, **both, of("a"): [page()], of("b"): [failing(403)]}, monkeypatch)
-    assert (gaps, notes) == ([Gap("pods of 1 namespace: b", f"{CLUSTER_WIDE}, nor in these", UNTIL)], [])
+    assert (gaps, notes) == (
+        [
+            Gap(
+                "pods of 1 namespace: b",
+                f"{CLUSTER_WIDE}, nor in these",
+                UNTIL,
+                "namespace whose pods were not read",
+                ("b",),
+            )
+        ],
+        [],
+    )
     # One namespace is known from the flag, and its name is one part of the path.
     asked, gaps, _ = pods_read({**refused, of("a%2Fb"): [page(withheld=2), failing(500)]}, monkeypatch, "a/b")
     assert asked == ["/api/v1/pods", of("a%2Fb")]

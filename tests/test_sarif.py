@@ -13,7 +13,7 @@ from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import Audit, ExceptedFinding, Finding, Subject
 from kubectl_cgaudit.report import sarif
 from tests.hostile import HOSTILE, hand_made
-from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
+from tests.support import RECORDED_FLAGS, V2_LINEAR, audited, cluster, container, node, pod
 from tests.test_table import BLIND, RECORDED
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas" / "sarif-2.1.0.json").read_text())
@@ -122,6 +122,19 @@ def test_fingerprints_are_of_rule_and_subject_and_not_of_words() -> None:
     twice = prints(replace(RECORDED, findings=RECORDED.findings[:1] * 2))
     assert [each.rpartition(":")[2] for each in twice] == ["1", "2"]
     assert len({each.rpartition(":")[0] for each in twice}) == 1
+
+
+def test_the_fingerprint_of_a_gap_has_what_its_name_leaves_out() -> None:
+    def print_(*names: str) -> str:
+        pods = [pod(f"p{place}", container("c", "1"), on=name) for place, name in enumerate(names)]
+        results = one_run(audited(cluster(node(), *pods), V2_LINEAR))["results"]
+        (found,) = [each for each in results if each["ruleId"] == "CGA001"]
+        return str(found["partialFingerprints"]["ruleAndSubject/v1"])
+
+    first = ("a0", "a1", "a2", "a3", "a4")
+    assert print_(*first, "a5") == print_("a5", "a5", *first)
+    assert len({print_(*first), print_(*first, "a5"), print_(*first, "b9"), print_(*first, "a5", "b9")}) == 4
+    assert print_("gone") == "810df434cc5d222d:1"
 
 
 def test_an_incomplete_audit_is_no_successful_run() -> None:

@@ -103,7 +103,7 @@ def test_the_largest_amount_that_is_read_comes_back() -> None:
 
 
 def test_an_incomplete_reading_stays_incomplete() -> None:
-    gap = Gap("pods of namespace b", "403", "ask")
+    gap = Gap("2 Pods: a, b", "403", "ask", "Pod that cannot be read", ("a", "b"))
     found = recorded()
     kept = again(replace(found, reading=replace(found.reading, gaps=(gap,)), jobs=None))
     assert (kept.reading.gaps, kept.jobs, judged(kept).coverage.complete) == ((gap,), None, False)

@@ -41,22 +41,29 @@ def test_a_pending_pod_does_not_end_the_audit(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    ("bad", "why"),
+    ("bad", "why", "on"),
     [
-        (absurd("p", None, phase="Pending"), f"({TOO_LARGE}): on no node, so no share is wrong for that"),
-        (absurd("p", phase="Failed"), f"({TOO_LARGE}): on no node, so no share is wrong for that"),
-        (absurd("p"), f"({TOO_LARGE}): a sibling is missing, so the shares may be wrong on node n1"),
+        (
+            absurd("p", None, phase="Pending"),
+            f"({TOO_LARGE}): on no node, so no share is wrong for that",
+            " on no node",
+        ),
+        (absurd("p", phase="Failed"), f"({TOO_LARGE}): on no node, so no share is wrong for that", " on no node"),
+        (absurd("p"), f"({TOO_LARGE}): a sibling is missing, so the shares may be wrong on node n1", " on n1"),
         (
             {"metadata": {"name": "p", "namespace": "default", "labels": 1}, "spec": 1},
             "(metadata.labels: expected `object | null`, got `int`): a sibling is missing, so the shares may be wrong on "
             "any node, as it is not known on which",
+            "",
         ),
     ],
 )
-def test_what_may_be_wrong_without_a_pod_is_said(bad: dict[str, Any], why: str, tmp_path: Path) -> None:
+def test_what_may_be_wrong_without_a_pod_is_said(bad: dict[str, Any], why: str, on: str, tmp_path: Path) -> None:
     found = of(tmp_path, pods=a_list("Pod", bad, pod("q", container("c", "1"))))
     assert [each.name for each in found.pods] == ["q"]
-    assert found.reading.gaps == (Gap("Pod default/p", f"cannot be read {why}", MEND_IT),)
+    assert found.reading.gaps == (
+        Gap("Pod default/p", f"cannot be read {why}", MEND_IT, f"Pod that cannot be read{on}", ("default/p",)),
+    )
 
 
 def test_an_owner_that_cannot_be_read_is_derived_and_the_others_are_not(tmp_path: Path) -> None:
@@ -80,6 +87,8 @@ def test_an_owner_that_cannot_be_read_is_derived_and_the_others_are_not(tmp_path
             "cannot be read (metadata.labels: expected `object | null`, got `int`): Deployments are named from the "
             "pod-template-hash",
             MEND_IT,
+            "ReplicaSet that cannot be read",
+            ("default/bad-5d",),
         ),
     )
 
@@ -93,13 +102,23 @@ def test_of_many_there_is_one_gap_a_node() -> None:
             "7 Pods: shop/p0, shop/p1, shop/p2, shop/p3, shop/p4 and 2 more",
             "cannot be read (shop/p0: why): a sibling is missing, so the shares may be wrong on node n1",
             MEND_THEM,
+            "Pod that cannot be read on n1",
+            tuple(f"shop/p{number}" for number in range(7)),
         ),
         Gap(
             "Pod shop/q",
             "cannot be read (other): a sibling is missing, so the shares may be wrong on node n2",
             MEND_IT,
+            "Pod that cannot be read on n2",
+            ("shop/q",),
         ),
-        Gap("2 RuntimeClasses: a, b", "cannot be read (a: why): instead", MEND_THEM),
+        Gap(
+            "2 RuntimeClasses: a, b",
+            "cannot be read (a: why): instead",
+            MEND_THEM,
+            "RuntimeClass that cannot be read",
+            ("a", "b"),
+        ),
     ]
 
 

@@ -190,7 +190,8 @@ def _read_by_namespace(api: Api, namespace: str | None, assembly: Assembly, prog
         assembly.gaps.append(Gap("pods of the other namespaces", why, until))
     elif unread:
         what = f"pods of {counted(len(unread), 'namespace')}: {named(unread, _NAMED)}"
-        assembly.gaps.append(Gap(what, f"{why}, nor in these", until))
+        kind = "namespace whose pods were not read"
+        assembly.gaps.append(Gap(what, f"{why}, nor in these", until, kind, tuple(unread)))
     else:
         assembly.notes.append(f"{why}: they were read namespace by namespace, so not all at one moment")
 

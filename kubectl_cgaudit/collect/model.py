@@ -217,6 +217,10 @@ class Gap(Struct, frozen=True, order=True):
     what: str
     why: str
     remedy: str
+    kind: str = ""
+    """What is missing in one word for all runs, where `what` counts and names the first of several."""
+    members: tuple[str, ...] = ()
+    """All of them."""
 
 
 class Reading(Struct, frozen=True):

@@ -7,9 +7,8 @@ from msgspec import Struct
 
 from kubectl_cgaudit.collect import wire
 from kubectl_cgaudit.collect.model import Gap
-from kubectl_cgaudit.text import counted, named
+from kubectl_cgaudit.text import NAMED, counted, named
 
-_NAMED = 5
 _ENDED = ("Succeeded", "Failed")
 Decode = Callable[[Any, type[Any]], Any]
 
@@ -85,11 +84,14 @@ def gaps(found: Iterable[Unread], instead: Mapping[str, str]) -> list[Gap]:
 
 def _gap(kind: str, node: str | None, found: list[Unread], instead: Mapping[str, str]) -> Gap:
     amount, first = len(found), found[0]
-    titles = named((each.title for each in found), _NAMED)
-    what = f"{kind} {titles}" if amount == 1 else f"{counted(amount, kind)}: {titles}"
+    titles = tuple(each.title for each in found)
+    listed = named(titles, NAMED)
+    what = f"{kind} {listed}" if amount == 1 else f"{counted(amount, kind)}: {listed}"
     reason = first.why if amount == 1 else f"{first.title}: {first.why}"
     why = f"cannot be read ({reason}): {_without(kind, node, instead)}"
-    return Gap(what, why, f"Correct or delete {'it' if amount == 1 else 'them'}, and run the audit again")
+    remedy = f"Correct or delete {'it' if amount == 1 else 'them'}, and run the audit again"
+    on = "" if node is None else f" on {node or 'no node'}"
+    return Gap(what, why, remedy, f"{kind} that cannot be read{on}", titles)
 
 
 def _without(kind: str, node: str | None, instead: Mapping[str, str]) -> str:

@@ -293,6 +293,8 @@ class GapRecord(_Record, frozen=True):
     what: str
     why: str
     remedy: str
+    kind: Annotated[str, Meta(description="what the members are, the same in every run; empty if it has none")] = ""
+    members: Annotated[tuple[str, ...], Meta(description="all of a list of which `what` names the first")] = ()
 
 
 class Coverage(_Record, frozen=True):

@@ -1,7 +1,7 @@
 """What is new against an earlier audit: the findings that it has too are set apart, those that are gone are named."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,16 +15,12 @@ from kubectl_cgaudit.judge.audit import (
     Coverage,
     Finding,
     ScenarioRecord,
-    Subject,
 )
-from kubectl_cgaudit.judge.rules import catalogue
+from kubectl_cgaudit.judge.counterparts import Counterparts
 from kubectl_cgaudit.judge.saved import decode
 from kubectl_cgaudit.judge.standing import recounted
 from kubectl_cgaudit.judge.waiting import waiting
-from kubectl_cgaudit.text import counted
-
-_Key = tuple[str, Subject]
-_TITLES = frozenset(rule.title for rule in catalogue.RULES)
+from kubectl_cgaudit.text import NAMED, counted, named
 
 
 class Earlier(Struct, frozen=True, rename="camel"):
@@ -54,7 +50,8 @@ def load(data: bytes, source: str) -> Baseline:
 def against(baseline: Baseline, audit: Audit) -> Audit:
     """The audit with only what is new among its findings; apply a policy first.
 
-    A finding is known if the baseline has one of the same rule about the same subject that is as severe and holds as surely.
+    A finding is known if the baseline has one of the same rule about the same subject that is as severe and holds as surely;
+    a gap, if it has all that is missing now.
     What the baseline's policy excepted is not known: an exception that ends must show. Raises UsageError where the two
     judged other migrations.
     """
@@ -70,26 +67,22 @@ def against(baseline: Baseline, audit: Audit) -> Audit:
             f"--baseline {baseline.source} was audited with another {earlier.scenario.to}: the file said something else then; "
             "make the baseline anew"
         )
-    pool: dict[_Key, list[Finding]] = {}
-    for finding in sorted(_in_baseline(earlier, audit), key=lambda each: each.order):
-        pool.setdefault(_key(finding), []).append(finding)
-    excepted = tuple(
-        replace(each, in_baseline=_take(pool.get(_key(each.finding), []), each.finding)) for each in audit.excepted
-    )
+    left = Counterparts(_in_baseline(earlier, audit), earlier.coverage.gaps, audit.coverage.gaps)
+    excepted = tuple(replace(each, in_baseline=left.take(each.finding)) for each in audit.excepted)
     new: list[Finding] = []
     known: list[Finding] = []
     for finding in audit.findings:
-        (known if _take(pool.get(_key(finding), []), finding) else new).append(finding)
+        (known if left.take(finding) else new).append(finding)
     # What got worse, and what is excepted now, is not gone.
-    for finding in (*new, *(each.finding for each in excepted if not each.in_baseline)):
-        left = pool.get(_key(finding), [])
-        if of_it := next((each for each in left if _may_be(finding, each)), None):
-            left.remove(of_it)
-    fixed = tuple(sorted((each for rest in pool.values() for each in rest), key=lambda each: each.order))
+    grown = [(finding.subject.name, more) for finding in new if (more := left.outgrown(finding))]
+    for each in excepted:
+        if not each.in_baseline:
+            left.outgrown(each.finding)
+    fixed = left.left()
     comparable = earlier.coverage.filter == audit.coverage.filter and audit.coverage.complete
     open_ = _open(audit)
     gone = tuple(each for each in fixed if each.subject.title not in open_) if comparable else ()
-    notes = tuple(_notes(earlier, audit, len(fixed) - len(gone)))
+    notes = tuple(_notes(earlier, audit, len(fixed) - len(gone), grown))
     record = BaselineRecord(baseline.source, earlier.tool_version, earlier.generated_at, notes)
     judged = replace(audit, findings=tuple(new), known=tuple(known), fixed=gone, excepted=excepted, baseline=record)
     return recounted(judged, _sentence(judged, baseline.source))
@@ -110,31 +103,12 @@ def _in_baseline(earlier: Earlier | Audit, audit: Audit) -> Iterator[Finding]:
         yield replace(finding, severity=now)
 
 
-def _key(finding: Finding) -> _Key:
-    return finding.rule, finding.subject
-
-
-def _take(left: list[Finding], finding: Finding) -> bool:
-    """Take the finding's counterpart out of what is left of the baseline, if it has one."""
-    same = [each for each in left if _may_be(finding, each) and not _worse(finding, each)]
-    if same:
-        left.remove(min(same, key=lambda each: each.title != finding.title))
-    return bool(same)
-
-
-def _may_be(now: Finding, then: Finding) -> bool:
-    """Whether it is the same rule: some share an id, and a title that is none of theirs was worded otherwise once."""
-    return then.title == now.title or then.title not in _TITLES
-
-
-def _worse(now: Finding, then: Finding) -> bool:
-    """Whether it is more severe than it was, or holds for sure where it only might, however severe."""
-    graver = SEVERITIES.index(now.severity) < SEVERITIES.index(then.severity)
-    return graver or (bool(then.when) and not now.when)
-
-
-def _notes(earlier: Earlier | Audit, audit: Audit, untold: int) -> Iterator[str]:
-    """In what the two differ beside the cluster; of `untold` findings it cannot be told whether they are gone."""
+def _notes(
+    earlier: Earlier | Audit, audit: Audit, untold: int, grown: Sequence[tuple[str, Sequence[str]]]
+) -> Iterator[str]:
+    """In what the two differ beside the cluster; of `untold` findings it cannot be told whether they are gone. `grown` are
+    gaps of the baseline, and what they have more now.
+    """
     if _minor(earlier.schema_version) > _minor(SCHEMA_VERSION):
         yield (
             f"The baseline has schema {earlier.schema_version}, newer than {SCHEMA_VERSION}: "
@@ -148,6 +122,8 @@ def _notes(earlier: Earlier | Audit, audit: Audit, untold: int) -> Iterator[str]
         )
     if not then.complete:
         yield "The baseline is incomplete: what is new may only have been unread then"
+    for what, more in grown:
+        yield f"Of {what} the baseline does not name {named(more, NAMED)}"
     if then.filter != now.filter:
         untold = 0
     if untold and not now.complete:

@@ -19,7 +19,7 @@ def cover(cluster: Cluster, unmatched: tuple[str, ...], without_slice: tuple[str
     kinds: dict[str, NodeKind] = {node.name: node.kind for node in cluster.nodes}
     active = [pod for pod in cluster.pods if not pod.finished]
     placed = Counter(kinds[pod.node] for pod in active if pod.node in kinds)
-    gaps = [GapRecord(gap.what, gap.why, gap.remedy) for gap in reading.gaps]
+    gaps = [GapRecord(gap.what, gap.why, gap.remedy, gap.kind, gap.members) for gap in reading.gaps]
     gaps += _no_match(cluster) + _unusable(cluster) + _missing(cluster) + _without_kubepods(cluster)
     gaps += _unread_classes(active, cluster) + _without_slice(without_slice) + own_resources.gaps(cluster, active)
     return Coverage(
@@ -97,22 +97,22 @@ def _unusable(cluster: Cluster) -> list[GapRecord]:
     names = _of_kind(cluster, "unusable")
     if not names:
         return []
-    what = these("node", names)
-    return [GapRecord(what, "no CPU in status.allocatable or status.capacity", "Wait until the kubelet has reported")]
+    why, remedy = "no CPU in status.allocatable or status.capacity", "Wait until the kubelet has reported"
+    return [GapRecord(these("node", names), why, remedy, "node without CPU", names)]
 
 
 def _without_kubepods(cluster: Cluster) -> list[GapRecord]:
     """Nodes whose kubelet said that it makes no kubepods tree; Windows and virtual ones are set apart already."""
     answers = cluster.kubelets or {}
     linux = _of_kind(cluster, "linux")
-    found = [name for name in linux if name in answers and answers[name].without_kubepods]
+    found = tuple(name for name in linux if name in answers and answers[name].without_kubepods)
     if not found:
         return []
-    what = these("node", found)
     why = (
         "cgroupsPerQOS is false there, so there is no kubepods tree: the shares shown of its pods are not what they get"
     )
-    return [GapRecord(what, why, "Set cgroupsPerQOS to true, its default, or leave the numbers of these pods aside")]
+    remedy = "Set cgroupsPerQOS to true, its default, or leave the numbers of these pods aside"
+    return [GapRecord(these("node", found), why, remedy, "node without kubepods", found)]
 
 
 def _without_slice(names: tuple[str, ...]) -> list[GapRecord]:
@@ -122,7 +122,7 @@ def _without_slice(names: tuple[str, ...]) -> list[GapRecord]:
     remedy = (
         "Say it with --states (root: {init: N, system: N, podruntime: N}), as `talosctl cgroups --preset cpu` shows it"
     )
-    return [GapRecord(these("node", names), why, remedy)]
+    return [GapRecord(these("node", names), why, remedy, "node without system.slice", names)]
 
 
 def _unread_classes(active: Sequence[Pod], cluster: Cluster) -> list[GapRecord]:
@@ -131,7 +131,6 @@ def _unread_classes(active: Sequence[Pod], cluster: Cluster) -> list[GapRecord]:
     unread = tuple(sorted(classes - set(cluster.runtime_classes or ())))
     if not unread:
         return []
-    what = these("RuntimeClass", unread)
     it, it_is, it_was = ("it", "it is", "it was") if len(unread) == 1 else ("them", "they are", "they were")
     if cluster.runtime_classes is None:
         seen = f"{it_was} not read"
@@ -143,7 +142,8 @@ def _unread_classes(active: Sequence[Pod], cluster: Cluster) -> list[GapRecord]:
         seen = f"{it_is} not among the RuntimeClasses that were read"
         without = f"See kubectl get runtimeclasses: without {it} such pods cannot be created anew"
         remedy = f"{without}; if {it_is} there, read all of them"
-    return [GapRecord(what, f"pods name {it}, and {seen}: the name is taken for the handler's", remedy)]
+    why = f"pods name {it}, and {seen}: the name is taken for the handler's"
+    return [GapRecord(these("RuntimeClass", unread), why, remedy, "RuntimeClass not read", unread)]
 
 
 def _missing(cluster: Cluster) -> list[GapRecord]:
@@ -155,8 +155,7 @@ def _missing(cluster: Cluster) -> list[GapRecord]:
     if not homeless:
         return []
     names = tuple(sorted(homeless))
-    what = these("node", names)
     count = sum(homeless.values())
     pods = "1 pod runs" if count == 1 else f"{count} pods run"
     why = f"{pods} there, but the Node is not among what was read"
-    return [GapRecord(what, why, "Read all nodes together with the pods")]
+    return [GapRecord(these("node", names), why, "Read all nodes together with the pods", "node not read", names)]

@@ -40,7 +40,8 @@ def gaps(cluster: Cluster, active: Sequence[Pod]) -> list[GapRecord]:
         "the feature gate PodLevelResources is not there what it is by default (on from 1.34): the shares shown of now are not "
         f"those of {these('pod', pods)}, nor of what competes with {'it' if len(pods) == 1 else 'them'}"
     )
-    return [GapRecord(these("node", found), why, "Leave these numbers aside, or set the gate to its default")]
+    remedy = "Leave these numbers aside, or set the gate to its default"
+    return [GapRecord(these("node", found), why, remedy, "node with another PodLevelResources", tuple(found))]
 
 
 def notes(cluster: Cluster, active: Sequence[Pod]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 from urllib.parse import quote
@@ -13,11 +13,12 @@ from msgspec import Struct
 
 from kubectl_cgaudit.judge.audit import Audit, ExceptedFinding, Finding, Severity, Subject
 from kubectl_cgaudit.judge.rules import catalogue
+from kubectl_cgaudit.judge.rules.coverage import Behind
 from kubectl_cgaudit.plain import indented
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.links import HOMEPAGE, finding_page
 from kubectl_cgaudit.report.pieces import Pieces, together, whole
-from kubectl_cgaudit.text import capital
+from kubectl_cgaudit.text import NAMED, capital
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
@@ -121,6 +122,7 @@ class _Fixed(Struct, frozen=True):
 def _results(audit: Audit, indices: dict[str, int]) -> Iterator[str]:
     sure = {Subject("node", node.name): node.confidence for node in audit.nodes}
     sure |= {Subject("workload", each.name, each.namespace, each.kind): each.confidence for each in audit.workloads}
+    gaps = Behind(audit.coverage.gaps)
     seen: Counter[int] = Counter()
     layouts: dict[_Fixed, str] = {}
     for finding, baseline, justifications in _stated(audit):
@@ -130,7 +132,8 @@ def _results(audit: Audit, indices: dict[str, int]) -> Iterator[str]:
         layout = layouts.get(fixed)
         if layout is None:
             layout = layouts[fixed] = _layout(fixed)
-        print_ = _fingerprint(finding)
+        gap = gaps.of(finding)
+        print_ = _fingerprint(finding, gap.members[NAMED:] if gap else ())
         seen[print_] += 1
         # Code scanning reads only the first, and expects a count after a colon.
         number = f'"{print_:016x}:{seen[print_]}"'
@@ -222,10 +225,10 @@ def _message(finding: Finding) -> str:
     return _plain(f"{condition}{finding.seen} {finding.remedy}")
 
 
-def _fingerprint(finding: Finding) -> int:
-    """The rule and what it is about, so that other numbers or words are the same alert."""
+def _fingerprint(finding: Finding, unnamed: Sequence[str]) -> int:
+    """The rule and what it is about, with what its name leaves out, so that other numbers or words are the same alert."""
     about = finding.subject
-    parts = (finding.rule, about.kind, about.namespace, about.workload_kind, about.name)
+    parts = (finding.rule, about.kind, about.namespace, about.workload_kind, about.name, *unnamed)
     return int.from_bytes(hashlib.sha256(msgspec.json.encode(parts)).digest()[:8], "big")
 
 
