@@ -205,10 +205,12 @@ def test_a_workload_whose_pods_wait_for_a_node_is_not_surely_gone() -> None:
         before, now_of(cluster(N1, pods[0], pod("b", container("app", "1"), on=None, phase="Pending")), V2_LINEAR)
     )
     assert [(each.name, each.sure) for each in found.gone_workloads] == [("b", False)]
+    assert found.summary.sentence.endswith("1 workload may be gone.")
     other = diff(
         before, now_of(cluster(N1, pods[0], pod("b2", container("app", "1"), on=None, phase="Pending")), V2_LINEAR)
     )
     assert [(each.name, each.sure) for each in other.gone_workloads] == [("b", True)]
+    assert "1 workload is gone" in other.summary.sentence
     assert (
         "As pods wait for a node, it cannot be said whether all that is shown as new or gone really is."
         in found.summary.notes

@@ -75,11 +75,14 @@ def _sentences(
         ("node", diff.new_nodes, "new"),
         ("node", diff.gone_nodes, "gone"),
     )
-    said = [
-        f"{counted(len(each), what)} {'is' if len(each) == 1 else 'are'} {word}" for what, each, word in lone if each
-    ]
+    said = [_lone(what, len(each), word, sure=all(one.sure for one in each)) for what, each, word in lone if each]
     if said:
         yield f"{', '.join(said)}."
+
+
+def _lone(what: str, amount: int, word: str, *, sure: bool) -> str:
+    verb = ("is" if amount == 1 else "are") if sure else "may be"
+    return f"{counted(amount, what)} {verb} {word}"
 
 
 def _of_the_sides(diff: Diff) -> Iterator[str]:
