@@ -1,5 +1,7 @@
 """CGA204: when it fires, when it does not, and what it says."""
 
+import pytest
+
 from kubectl_cgaudit.cgroups.weights import milli_to_shares, quadratic
 from tests.support import (
     V1,
@@ -55,6 +57,26 @@ def test_204_holds_from_its_threshold_on() -> None:
     assert change is not None
     assert list(of_rule(audited(objects, V2_LINEAR, "runtime", f"pod-move={-change.change}"), "CGA204"))
     assert of_rule(audited(objects, V2_LINEAR, "runtime", "pod-move=0.068"), "CGA204") == {}
+
+
+@pytest.mark.parametrize("threshold", ["pod-move=1e-7", "pod-move=1e-9"])
+def test_204_nothing_moves_where_nothing_changes_however_small_the_threshold(threshold: str) -> None:
+    """Another kubelet leaves the containers' weights as they are."""
+    objects = cluster(node(kubelet="v1.34.1"), pod("p", container("app", "900m"), container("proxy", "50m")))
+    audit = audited(objects, V2_LINEAR, "kubelet=1.36", threshold)
+    assert of_rule(audit, "CGA204") == {}
+    assert "moves" not in audit.workloads[0].effects
+
+
+def test_204_a_loss_so_small_that_nobody_is_seen_to_gain() -> None:
+    """153537 / 459877 to 5857 / 17543 is less by one of the digits that are shown; b has more, by less than half of one."""
+    containers = (container("a", "149939m"), container("b", "149222m"), container("c", "149939m"))
+    finding = the_finding("CGA204", V1, "v2", node(cpu="512"), pod("p", *containers), thresholds=("pod-move=1e-9",))
+    assert finding.seen == (
+        "Pod default/p on n1: c has 33% of its pod's CPU now and 33% after (>-0.0001%). "
+        "Weights: a 153537 -> 5857, b 152803 -> 5829, c 153537 -> 5857."
+    )
+    assert finding.remedy == "No shift of the request between them restores the old ratio."
 
 
 def test_204_of_two_losers_the_one_with_the_larger_part_is_told() -> None:

@@ -8,6 +8,11 @@ _NEARLY = 1e-7
 """What is compared is made of numbers with nine digits: what is a threshold but for their last one reaches it."""
 
 
+def reached(part: float, threshold: float) -> bool:
+    """Whether what is lost or gained, a fraction of what there was, reaches a threshold. Nothing reaches none, however small."""
+    return part > 0 and part >= threshold - _NEARLY
+
+
 class Thresholds(Struct, frozen=True, rename="kebab"):
     """Fractions are of the value before; ratios are plain numbers."""
 
@@ -26,15 +31,15 @@ class Thresholds(Struct, frozen=True, rename="kebab"):
 
     def loses(self, change: float | None) -> bool:
         """Whether a pod that changes so against the system loses. None, for what cannot be compared, does not."""
-        return change is not None and change <= _NEARLY - self.system_loss
+        return change is not None and reached(-change, self.system_loss)
 
     def gains(self, change: float | None) -> bool:
         """Whether such a pod gains."""
-        return change is not None and change >= self.system_gain - _NEARLY
+        return change is not None and reached(change, self.system_gain)
 
     def moves(self, change: float | None) -> bool:
         """Whether a container whose part of its pod changes so loses enough of it."""
-        return change is not None and change <= _NEARLY - self.pod_move
+        return change is not None and reached(-change, self.pod_move)
 
     def by_name(self) -> dict[str, float]:
         """All of them as they are called outside."""

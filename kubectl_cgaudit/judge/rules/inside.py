@@ -85,7 +85,7 @@ def _move(context: Context, node: str, placed: PlacedPod, case: PodCase) -> _Mov
         )
         seen = (
             f"Pod {pod.namespace}/{pod.name} on {node}: {loser.container.name} has {percent(loser.was)} of its pod's CPU now "
-            f"and {percent(loser.will)} after ({percent(-badness)}); what it loses goes to {gains}. "
+            f"and {percent(loser.will)} after ({percent(-badness)}){f'; what it loses goes to {gains}' if gains else ''}. "
             f"Weights: {_weights(case)}."
         )
         return seen, advice(case, placed, parts, loser, context.thresholds.pod_move)

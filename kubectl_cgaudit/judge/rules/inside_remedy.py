@@ -59,11 +59,11 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     shift_to = pods.after(dict(zip((loser.name, *names), (shifted[0], *shifted[1]), strict=True)))
     raise_to = pods.after({loser.name: raised})
     late = _late(now, then, used)
-    enough = balance.enough((raised, balance.gainers))
+    enough = raised > balance.loser and balance.enough((raised, balance.gainers))
     has = f"{loser.name} {balance.loser}m" if balance.loser else f"{loser.name} no request"
     values = f"{_values(then)} {order}"
     with_limits = _at_whose_cost(balance, raised, names) + _limits(pod, loser, raised, raise_to)
-    if enough and raised > balance.loser and raise_to == pods.now:
+    if enough and raise_to == pods.now:
         # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
         return (
             f"Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays "

@@ -111,6 +111,8 @@ class Balance(Struct, frozen=True):
 
     def _theirs(self, mine: int) -> float:
         """What all gainers should have beside so much for the loser, over what they had together over the loser."""
+        if not self.ratios:
+            return 0.0  # Of many, each may gain too little to be seen.
         own = value(mine, self.measure)
         rest, was = self.rest
         # What the rest gained on the loser they give up too.
