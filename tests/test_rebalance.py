@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kubectl_cgaudit.cgroups.weights import Formula, milli_to_shares, quadratic, weight_of
-from kubectl_cgaudit.judge.rules.rebalance import Balance, request_for
+from kubectl_cgaudit.judge.rules.rebalance import Balance, Requests, request_for
 
 
 def part(mine: int, theirs: int, formula: Formula) -> float:
@@ -60,3 +60,31 @@ def test_the_request_for_a_weight_at_the_ends(wanted: float, formula: Any, milli
 
 def test_204_no_request_has_more_than_the_greatest_weight() -> None:
     assert Balance(4000, (256000,), (0.5,), "linear", 0.05).raised() == 256000
+
+
+@pytest.mark.parametrize(
+    ("rest", "ratio", "requests", "lacks", "fair"),
+    [
+        # Beside 128 and 256 it lacks 25% of its third: beside 184 and 199 not more.
+        (128, 1.0, (180, (195,)), 0.2485, True),
+        (128, 1.0, (250, (250,)), 0.4, False),
+        # Beside 128 and 256 it lacks nothing.
+        (256, 1.3, (250, (250,)), 0.1538, False),
+        (256, 1.3, (200, (199,)), 0.0198, True),
+    ],
+)
+def test_204_the_rest_may_not_lack_more_than_without(
+    rest: int, ratio: float, requests: Requests, lacks: float, fair: bool
+) -> None:
+    balance = Balance(125, (250,), (1.0,), "shares", 0.05, (rest,), (ratio,))
+    assert balance.lacking(requests)[2] == pytest.approx(lacks, abs=1e-4)
+    assert balance.fair(requests) is fair
+
+
+@pytest.mark.parametrize(
+    ("lacks", "too_much"), [(0.05, True), (0.04999999999, True), (0.0499998, False), (-0.1, False)]
+)
+def test_204_lacks_too_much_who_would_be_found(lacks: float, too_much: bool) -> None:
+    balance = Balance(125, (250,), (1.0,), "shares", 0.05)
+    assert balance.too_much(lacks) is too_much
+    assert not Balance(125, (250,), (1.0,), "shares", 1e-9).too_much(1e-16)

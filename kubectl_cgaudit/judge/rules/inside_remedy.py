@@ -11,7 +11,7 @@ from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import Setup, unit_of
 from kubectl_cgaudit.judge.compare import PodCase
-from kubectl_cgaudit.judge.rules.rebalance import Balance, Measure, restored
+from kubectl_cgaudit.judge.rules.rebalance import Balance, Measure, Requests, restored
 from kubectl_cgaudit.predict.shape import kubelet_value
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.text import percent
@@ -28,26 +28,21 @@ class Part(NamedTuple):
     change: float | None
 
 
-def _rest(parts: Sequence[Part], losing: Part) -> tuple[int, float]:
-    """The value after of the others that do not gain, and that of before over the loser's."""
-    others = [part for part in parts if part is not losing and part.change is not None and part.change <= 0]
-    before = sum(part.before.value or 0 for part in others)
-    return sum(part.after.value or 0 for part in others), before / (losing.before.value or 1)
-
-
 def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part, most_lost: float) -> str:
     """What gives the loser of a pod in one case its part back. `most_lost` is the fraction (0..1) it may lack."""
     pod, used = placed
     gainers = [part for part in parts if (part.change or 0.0) > 0]
+    rest = [part for part in parts if part is not losing and part.change is not None and part.change <= 0]
     now, then = case.case.now, case.case.then
     # Who loses and gains competes, so each has a value.
     balance = Balance(
         loser=_asks(losing.container, pod, then),
         gainers=tuple(_asks(part.container, pod, then) for part in gainers),
-        ratios=tuple((part.before.value or 0) / (losing.before.value or 1) for part in gainers),
+        ratios=tuple(_ratio(part, losing) for part in gainers),
         measure=_measure(then, used),
         most_lost=most_lost,
-        rest=_rest(parts, losing),
+        rest=tuple(part.after.value or 0 for part in rest),
+        rest_ratios=tuple(_ratio(part, losing) for part in rest),
     )
     if any(_of_pods_limit(part.container, pod, then) for part in (losing, *gainers)):
         return _lowered(case, placed, losing, gainers, balance)
@@ -62,7 +57,9 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     enough = raised > balance.loser and balance.enough((raised, balance.gainers))
     has = f"{loser.name} {balance.loser}m" if balance.loser else f"{loser.name} no request"
     values = f"{_values(then)} {order}"
-    with_limits = _at_whose_cost(balance, raised, names) + _limits(pod, loser, raised, raise_to)
+    others = [*names, *(part.container.name for part in rest)]
+    cost = _who_lacks(balance, (raised, balance.gainers), others, "But then {} lacks")
+    with_limits = cost + _limits(pod, loser, raised, raise_to)
     if enough and raise_to == pods.now:
         # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
         return (
@@ -81,7 +78,7 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     ]
     shift = (
         f"{', '.join([f'{has} -> {shifted[0]}m', *lowered])}; {values} = {_row(balance.values(shifted))}, as {was} now."
-        f"{_limits(pod, loser, shifted[0], shift_to)}"
+        f"{_who_lacks(balance, shifted, others, 'Then {} still lacks')}{_limits(pod, loser, shifted[0], shift_to)}"
     )
     alone = f" Raising {loser.name} alone takes {more}" if enough else late
     if shift_to == pods.now:
@@ -114,15 +111,20 @@ def _lowered(case: PodCase, placed: PlacedPod, losing: Part, gainers: list[Part]
     )
 
 
-def _at_whose_cost(balance: Balance, raised: int, names: Sequence[str]) -> str:
-    """Who else lacks too much once the loser alone is raised, as weights are whole."""
-    _, *lacking = balance.lacking((raised, balance.gainers))
-    less = [(name, lacks) for name, lacks in zip(names, lacking, strict=True) if lacks >= balance.most_lost]
+def _ratio(part: Part, losing: Part) -> float:
+    """What a container had over what the loser had."""
+    return (part.before.value or 0) / (losing.before.value or 1)
+
+
+def _who_lacks(balance: Balance, requests: Requests, names: Sequence[str], begin: str) -> str:
+    """Who but the loser lacks too much with these requests: values are whole, and beside a larger one all others count less."""
+    _, *lacking = balance.lacking(requests)
+    less = [(name, lacks) for name, lacks in zip(names, lacking, strict=True) if balance.too_much(lacks)]
     if not less:
         return ""
     (first, most), *others = less
     also = "".join(f", {name} {percent(lacks)}" for name, lacks in others)
-    return f" But then {first} lacks {percent(most)} of its part of now{also}."
+    return f" {begin.format(first)} {percent(most)} of its part of now{also}."
 
 
 def _measure(setup: Setup, used: str) -> Measure:

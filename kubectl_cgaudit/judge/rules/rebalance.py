@@ -16,6 +16,8 @@ from kubectl_cgaudit.cgroups.weights import (
     shares_with_weight,
     weight_of,
 )
+from kubectl_cgaudit.judge.rounding import shown
+from kubectl_cgaudit.judge.thresholds import reached
 
 Requests = tuple[int, tuple[int, ...]]
 """That of the loser, and those of the gainers."""
@@ -27,9 +29,9 @@ _FEW = 6
 class Balance(Struct, frozen=True):
     """Who lost to whom, and what is wanted back.
 
-    ratios: the value of each gainer over the loser's, as it was. rest: the value of those that neither gain nor are the
-    loser, and what it was over the loser's: they keep their requests. most_lost: the fraction (0..1) of its part from which on
-    a container lacks too much: values are whole, and 1 is the least weight, so not every ratio is reached.
+    ratios: the value of each gainer over the loser's, as it was. rest: the values of those that neither gain nor are the
+    loser, and rest_ratios what they were over the loser's: they keep their requests. most_lost: the fraction (0..1) of its
+    part from which on a container lacks too much: values are whole, and 1 is the least weight, so not every ratio is reached.
     """
 
     loser: int
@@ -37,7 +39,8 @@ class Balance(Struct, frozen=True):
     ratios: tuple[float, ...]
     measure: Measure
     most_lost: float
-    rest: tuple[int, float] = (0, 0.0)
+    rest: tuple[int, ...] = ()
+    rest_ratios: tuple[float, ...] = ()
 
     def values(self, requests: Requests) -> list[int]:
         """The loser's and the gainers'."""
@@ -45,11 +48,18 @@ class Balance(Struct, frozen=True):
         return [value(milli, self.measure) for milli in (loser, *gainers)]
 
     def lacking(self, requests: Requests) -> list[float]:
-        """The fraction of its part that each lacks with these requests, the loser first; below 0 it has more than it had."""
-        values = self.values(requests)
-        rest, was = self.rest
-        grown = (1 + sum(self.ratios) + was) / (sum(values) + rest)
-        return [1 - own * grown / ratio for own, ratio in zip(values, (1.0, *self.ratios), strict=True)]
+        """The fraction of its part that each lacks with these requests; below 0 it has more than it had.
+
+        The loser first, then the gainers, then the rest.
+        """
+        values = [*self.values(requests), *self.rest]
+        ratios = (1.0, *self.ratios, *self.rest_ratios)
+        grown = sum(ratios) / sum(values)
+        return [1 - own * grown / ratio for own, ratio in zip(values, ratios, strict=True)]
+
+    def too_much(self, lacks: float) -> bool:
+        """Whether a container may not lack this fraction of its part: what is found does."""
+        return lacks > 0 and reached(shown(lacks), self.most_lost)
 
     def lacks(self, requests: Requests) -> float:
         """What the loser lacks."""
@@ -57,11 +67,18 @@ class Balance(Struct, frozen=True):
 
     def enough(self, requests: Requests) -> bool:
         """Whether the loser has its part back, as near as is asked for."""
-        return self.lacks(requests) < self.most_lost
+        return not self.too_much(self.lacks(requests))
 
     def fair(self, requests: Requests) -> bool:
-        """Whether it has, and none of the gainers lacks as much instead."""
-        return max(self.lacking(requests)) < self.most_lost
+        """Whether it has, and nobody else lacks too much instead.
+
+        Who lacks too much without these requests as well, as of two losers the other does, may do so, but not lack more.
+        """
+        much = {place: lacks for place, lacks in enumerate(self.lacking(requests)) if self.too_much(lacks)}
+        if not much or 0 in much:
+            return not much
+        without = self.lacking((self.loser, self.gainers))
+        return all(lacks <= without[place] for place, lacks in much.items())
 
     def shifted(self) -> Requests:
         """Requests with the same sum that are fair, of these the nearest; those of now where there are none.
@@ -114,14 +131,13 @@ class Balance(Struct, frozen=True):
         if not self.ratios:
             return 0.0  # Of many, each may gain too little to be seen.
         own = value(mine, self.measure)
-        rest, was = self.rest
         # What the rest gained on the loser they give up too.
-        return max(0.0, own - (rest - own * was) / sum(self.ratios))
+        return max(0.0, own - (sum(self.rest) - own * sum(self.rest_ratios)) / sum(self.ratios))
 
     def raised(self) -> int:
-        """The request of the loser alone that is enough beside those of the gainers: the nearest, and fair if any is."""
-        rest, was = self.rest
-        wanted = (sum(self.values((self.loser, self.gainers))[1:]) + rest) / (sum(self.ratios) + was)
+        """The request of the loser alone that is enough beside those of the others: the nearest, and fair if any is."""
+        others = sum(self.values((self.loser, self.gainers))[1:]) + sum(self.rest)
+        wanted = others / (sum(self.ratios) + sum(self.rest_ratios))
         around = [max(self.loser, request_for(each, self.measure)) for each in (wanted, wanted - 0.5, wanted + 0.5)]
         near = sorted(around, key=lambda mine: abs(self.lacks((mine, self.gainers))))
         fair = [mine for mine in near if self.fair((mine, self.gainers))]
