@@ -297,6 +297,27 @@ def of_the_pod(raw: dict[str, Any], request: str, limit: str) -> dict[str, Any]:
             "Give those that gain a smaller request, which costs nothing to schedule: a 40m (the limit of the pod) -> 10m; "
             "weights b : a = 2 : 4, against 1 : 2 now. Not before the new runtime creates the containers.",
         ),
+        # The least request is more than none, and the pod's own has nothing to spare.
+        (
+            "v1.31.0",
+            "400m",
+            ("400m", "500m"),
+            "runc 1.3.6",
+            "kubelet=1.34",
+            "Give those that gain a smaller request: a 500m (the limit of the pod) -> 2m; weights b : a = 49 : 1, against "
+            "49 : 1 now. The pod's own request of 400m must go up to 402m with it. The pod's request goes from 400m to 402m, "
+            "its weight stays 16.",
+        ),
+        (
+            "v1.31.0",
+            "400m",
+            ("400m", "400m"),
+            "runc 1.3.6",
+            "kubelet=1.34",
+            "Give those that gain a smaller request: a 400m (the limit of the pod) -> 2m; weights b : a = 49 : 1, against "
+            "49 : 1 now. The pod's own request of 400m must go up to 402m with it. The limit of the pod (400m) must go up "
+            "with it. The pod's request goes from 400m to 402m, its weight stays 16.",
+        ),
     ],
 )
 def test_204_where_a_container_has_its_weight_from_the_pods_limit(
@@ -305,6 +326,30 @@ def test_204_where_a_container_has_its_weight_from_the_pods_limit(
     raw = of_the_pod(pod("p", container("a"), container("b", others)), *amounts)
     found = audited(cluster(node(kubelet=kubelet), raw), f"- {{cgroup: v2, runtimes: {{default: {rules}}}}}", to)
     assert of_rule(found, "CGA204")["default/p"].remedy == remedy
+
+
+def test_204_a_smaller_request_of_those_that_gain_leaves_another_too_little_and_says_so() -> None:
+    """20 of 71 shares before; of the weights 1 : 2 : 1 : 1 one has 20%."""
+    others = (container(name, milli) for name, milli in (("b", "29m"), ("c", "20m"), ("d", "20m")))
+    raw = of_the_pod(pod("p", container("a"), *others), "119m", "219m")
+    remedy = the_finding("CGA204", V1, "v2+kubelet=1.34", node(kubelet="v1.33.1"), raw).remedy
+    assert remedy == (
+        "Give those that gain a smaller request, which costs nothing to schedule: a 219m (the limit of the pod) -> 2m; weights "
+        "b : a = 2 : 1, against 29 : 2 now. Then c still lacks 29% of its part of now, d 29%. Not before the new runtime "
+        "creates the containers on cgroup v2."
+    )
+    assert percent(1 - 1 / 5 / (20 / 71)) == "29%"
+
+
+def test_204_the_overhead_is_no_part_of_the_pods_own_request_and_limit() -> None:
+    """380m and 20m are the 400m of the limit; with the overhead the pod asks for 650m."""
+    raw = of_the_pod(pod("p", container("app", "200m"), container("side", "20m")), "300m", "400m")
+    raw["spec"]["overhead"] = {"cpu": "250m"}
+    remedy = the_finding("CGA204", V2_LINEAR, "runtime", node(kubelet="v1.34.2"), raw).remedy
+    assert remedy.endswith(
+        " Raising app alone takes 380m, 100m more a pod to schedule. The pod's own request of 300m must go up to 400m with it. "
+        "Not before the new runtime creates the containers."
+    )
 
 
 def test_204_what_neither_gains_nor_is_the_loser_counts_in_the_remedy() -> None:

@@ -45,7 +45,7 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
         rest_ratios=tuple(_ratio(part, losing) for part in rest),
     )
     if any(_of_pods_limit(part.container, pod, then) for part in (losing, *gainers)):
-        return _lowered(case, placed, losing, gainers, balance)
+        return _lowered(case, placed, losing, gainers, rest, balance)
     shifted, raised = restored(balance)
     loser, names = losing.container, [part.container.name for part in gainers]
     order = " : ".join([loser.name, *names])
@@ -59,7 +59,7 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     values = f"{_values(then)} {order}"
     others = [*names, *(part.container.name for part in rest)]
     cost = _who_lacks(balance, (raised, balance.gainers), others, "But then {} lacks")
-    with_limits = cost + _limits(pod, loser, raised, raise_to)
+    with_limits = cost + _limits(pod, [(loser, raised)], raise_to)
     if enough and raise_to == pods.now:
         # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
         return (
@@ -78,7 +78,7 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     ]
     shift = (
         f"{', '.join([f'{has} -> {shifted[0]}m', *lowered])}; {values} = {_row(balance.values(shifted))}, as {was} now."
-        f"{_who_lacks(balance, shifted, others, 'Then {} still lacks')}{_limits(pod, loser, shifted[0], shift_to)}"
+        f"{_who_lacks(balance, shifted, others, 'Then {} still lacks')}{_limits(pod, [(loser, shifted[0])], shift_to)}"
     )
     alone = f" Raising {loser.name} alone takes {more}" if enough else late
     if shift_to == pods.now:
@@ -86,7 +86,9 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     return f"Shift the request inside the pod: {shift} {pods.changes(shift_to)}{alone}"
 
 
-def _lowered(case: PodCase, placed: PlacedPod, losing: Part, gainers: list[Part], balance: Balance) -> str:
+def _lowered(
+    case: PodCase, placed: PlacedPod, losing: Part, gainers: list[Part], rest: list[Part], balance: Balance
+) -> str:
     """Where a container has its weight from the limit of the pod: requests of the others that give it its part back."""
     pod, used = placed
     then = case.case.then
@@ -104,10 +106,14 @@ def _lowered(case: PodCase, placed: PlacedPod, losing: Part, gainers: list[Part]
     pods = _PodRequest(pod, then)
     names = [part.container.name for part in gainers]
     after = pods.after(dict(zip(names, lowered, strict=True)))
+    # What had its weight from the limit of the pod asked for nothing.
+    free = "" if after > pods.now else ", which costs nothing to schedule"
+    others = [*names, *(part.container.name for part in rest)]
+    still = _who_lacks(balance, (balance.loser, lowered), others, "Then {} still lacks")
     other = "" if after == pods.now else f" {pods.changes(after)}"
     return (
-        f"Give those that gain a smaller request, which costs nothing to schedule: {', '.join(changed)}; {values}, "
-        f"against {was} now.{other}{_late(case.case.now, then, used)}"
+        f"Give those that gain a smaller request{free}: {', '.join(changed)}; {values}, against {was} now."
+        f"{still}{_limits(pod, (), after)}{other}{_late(case.case.now, then, used)}"
     )
 
 
@@ -159,8 +165,8 @@ def _asks(container: Container, pod: Pod, setup: Setup) -> int:
     return container_limit(container, pod, setup.kubelet_version) or 0
 
 
-def _limits(pod: Pod, loser: Container, milli: int, whole: int) -> str:
-    """What a request of the loser, and `whole` of its pod, take with them.
+def _limits(pod: Pod, larger: Sequence[tuple[Container, int]], whole: int) -> str:
+    """What larger requests of containers, and `whole` of their pod, take with them.
 
     No API server takes a limit below its request, or a pod's own request below those of its containers together.
     """
@@ -168,9 +174,12 @@ def _limits(pod: Pod, loser: Container, milli: int, whole: int) -> str:
     own = ""
     if pod.request_milli is not None and together > pod.request_milli:
         own = f" The pod's own request of {pod.request_milli}m must go up to {together}m with it."
-    if pod.qos == "Guaranteed" and loser.limit_milli:
-        return f" Their limits go with them, as the pod is Guaranteed.{own}"
-    named = ((loser.name, loser.limit_milli, milli), ("the pod", pod.limit_milli, whole))
+    if pod.qos == "Guaranteed" and any(container.limit_milli for container, _ in larger):
+        return f"{own} Their limits go with them, as the pod is Guaranteed."
+    named = (
+        *((container.name, container.limit_milli, milli) for container, milli in larger),
+        ("the pod", pod.limit_milli, together),
+    )
     over = [f"{name} ({limit}m)" for name, limit, request in named if limit and request > limit]
     return f"{own} The limit of {' and of '.join(over)} must go up with it." if over else own
 
@@ -198,7 +207,9 @@ class _PodRequest:
         now, then = (kubelet_value(milli_to_shares(each), self.setup) for each in (self.now, milli))
         unit = unit_of(self.setup.cgroup)
         weight = f"its {unit} stays {now}" if now == then else f"its {unit} from {now} to {then}"
-        return f"The pod's request, of which init containers are a part, goes from {self.now}m to {milli}m, {weight}."
+        inits = any(container.role == "init" for container in self.pod.containers)
+        of_which = ", of which init containers are a part," if inits else ""
+        return f"The pod's request{of_which} goes from {self.now}m to {milli}m, {weight}."
 
 
 def _row(weights: Sequence[int]) -> str:
