@@ -141,6 +141,58 @@ def test_302_says_that_the_limit_of_the_pod_must_go_up_too(own: str | None, reme
     assert the_finding("CGA302", V2_QUADRATIC, "v2", node(kubelet="v1.35.1"), whole).remedy == remedy
 
 
+THE_PODS = " (that of the pod, 77m, must go up with it)"
+WITH_REQUESTS = " (requests go with limits, as the pod is Guaranteed)"
+ALL_THREE = " (that of the pod, 77m, must go up with it; requests go with limits, as the pod is Guaranteed)"
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "qos", "whole", "whose", "further"),
+    [
+        # A kubelet before 1.34 does not count the pod's limit, the API server holds the container's against it.
+        ("v1.33.7", "Burstable", "77m", "", THE_PODS),
+        ("v1.33.7", "Burstable", "80m", "", ""),
+        ("v1.33.7", "Burstable", None, "", ""),
+        ("v1.33.7", "Guaranteed", None, "", WITH_REQUESTS),
+        ("v1.33.7", "Guaranteed", "77m", "", ALL_THREE),
+        ("v1.34.1", "Burstable", "77m", " of the pod", ""),
+        ("v1.34.1", "Guaranteed", "77m", " of the pod", WITH_REQUESTS),
+    ],
+)
+def test_301_says_what_must_change_with_the_limit(
+    kubelet: str, qos: str, whole: str | None, whose: str, further: str
+) -> None:
+    request = "50m" if qos == "Burstable" else "77m"
+    own = {"resources": {"requests": {"cpu": request}, "limits": {"cpu": whole}}} if whole else {}
+    placed = pod("p", container("app", request, "77m"), qos=qos, **own)
+    remedy = the_finding("CGA301", V1, "runc=1.3.6", node(kubelet=kubelet), placed).remedy
+    assert remedy == (
+        f"Set the limit{whose} to 80m, a multiple of 10m{further}, before the runtime is upgraded; or move the node to cgroup v2 "
+        "first; or to a kubelet that rounds the pod's quota too (1.33.8 and later in 1.33; 1.35, which starts on cgroup v1 with "
+        "failCgroupV1: false only)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "whole", "further"),
+    [
+        ("77m", None, " Requests go with limits, as the pod is Guaranteed."),
+        # The pod's own limit and request are equal, whatever a container has.
+        ("77m", "90m", ""),
+        ("77m", "77m", " That of the pod, 77m, must go up with it. Requests go with limits, as the pod is Guaranteed."),
+        (None, "77m", " Requests go with limits, as the pod is Guaranteed."),
+    ],
+)
+def test_302_says_that_a_guaranteed_pod_has_requests_equal_to_its_limits(
+    own: str | None, whole: str | None, further: str
+) -> None:
+    of_the_pod = {"resources": {"requests": {"cpu": whole}, "limits": {"cpu": whole}}} if whole else {}
+    placed = pod("p", container("app", own, own), qos="Guaranteed", **of_the_pod)
+    remedy = the_finding("CGA302", V2_QUADRATIC, "v2", node(kubelet="v1.35.1"), placed).remedy
+    whose = "" if own else " of the pod"
+    assert remedy == f"Write the limit{whose} as it acts, 80m, or as another multiple of 10m.{further}"
+
+
 def test_302_advises_what_is_stored_as_it_is_and_nothing_for_what_does_not_start() -> None:
     pods = pod("p", container("c0", "50m", "333m"), container("c1", "1m", "5m"))
     finding = the_finding("CGA302", V1, "v2+runtime", node(kubelet="v1.33.5"), pods)

@@ -14,6 +14,7 @@ from kubectl_cgaudit.judge.rules.catalogue import LIMIT_CHANGED, WILL_NOT_START
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Pairs, PodRule, graded, narrowed, pod_hits
 from kubectl_cgaudit.judge.rules.looks import Look
 from kubectl_cgaudit.predict.quota import cannot_start, container_quota, pod_quota
+from kubectl_cgaudit.text import capital
 
 _MILLI_A_STEP = 10
 _SO_NOW = "it is so now, too: it fails when it is next created."
@@ -62,11 +63,13 @@ def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase
             f"Container {container.name} of {pod.namespace}/{pod.name} on {node}: its limit of {limit}m is written as {own} "
             f"us, more than the {of_pod} us of its pod (cgroup v1, {then.runtime(used)}, kubelet {kubelet})."
         )
-        whose = " of the pod" if pod.limit_milli and pod_level_resources(then.kubelet_version) else ""
+        of_the_pod = _decides(pod, then)
+        whose, write = " of the pod" if of_the_pod else "", _step(limit)
+        further = "; ".join(_goes_with(pod, write, then, of_the_pod))
         remedy = (
-            f"Set the limit{whose} to {_step(limit)}m, a multiple of 10m, before the runtime is upgraded; or move the node to "
-            "cgroup v2 first; or to a kubelet that rounds the pod's quota too (1.33.8 and later in 1.33; 1.35, which starts on "
-            "cgroup v1 with failCgroupV1: false only)."
+            f"Set the limit{whose} to {write}m, a multiple of 10m{f' ({further})' if further else ''}, before the runtime is "
+            "upgraded; or move the node to cgroup v2 first; or to a kubelet that rounds the pod's quota too (1.33.8 and later in "
+            "1.33; 1.35, which starts on cgroup v1 with failCgroupV1: false only)."
         )
         return seen, remedy
 
@@ -94,16 +97,32 @@ def _in_force(pod: Pod, container: Container, setup: Setup, used: str) -> int | 
     return own if own is None or of_pod is None else min(own, of_pod)
 
 
-def _as_it_acts(pod: Pod, container: Container, acts: int) -> str:
+def _as_it_acts(pod: Pod, container: Container, acts: int, setup: Setup) -> str:
     """How to write a limit that acts as so many thousandths of a CPU."""
     write = _step(acts)
     value = (
         f"as it acts, {acts}m, or as another multiple of 10m" if write == acts else f"as {write}m, a multiple of 10m"
     )
-    if not container.limit_milli:
-        return f"Write the limit of the pod {value}."
-    over = pod.limit_milli and write > pod.limit_milli
-    return f"Write the limit {value}.{f' That of the pod, {pod.limit_milli}m, must go up with it.' if over else ''}"
+    of_the_pod = not container.limit_milli
+    further = "".join(f" {capital(each)}." for each in _goes_with(pod, write, setup, of_the_pod))
+    return f"Write the limit{' of the pod' if of_the_pod else ''} {value}.{further}"
+
+
+def _decides(pod: Pod, setup: Setup) -> bool:
+    """Whether a pod has a limit of its own that the kubelet counts."""
+    return bool(pod.limit_milli) and pod_level_resources(setup.kubelet_version)
+
+
+def _goes_with(pod: Pod, write: int, setup: Setup, of_the_pod: bool) -> list[str]:
+    """What changes with a limit, of the pod or of a container, that is written as so many thousandths of a CPU.
+
+    No API server takes a container's limit above its pod's. A pod whose own limit counts is Guaranteed by that one alone.
+    """
+    over = not of_the_pod and pod.limit_milli is not None and 0 < pod.limit_milli < write
+    further = [f"that of the pod, {pod.limit_milli}m, must go up with it"] if over else []
+    if pod.qos == "Guaranteed" and (of_the_pod or over or not _decides(pod, setup)):
+        further.append("requests go with limits, as the pod is Guaranteed")
+    return further
 
 
 def _step(milli: int) -> int:
@@ -132,6 +151,6 @@ def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look |
         change = f"as it does now ({quota} us)" if already else f"({was} now, {quota} us after)"
         what = f"Container {container.name} of {pod.namespace}/{pod.name}"
         seen = f"{what}: a limit of {limit}m acts as {acts}m after the move {change}."
-        return seen, _as_it_acts(pod, container, acts)
+        return seen, _as_it_acts(pod, container, acts, then)
 
     return Look((0.0 if already else 1000.0) + size, words)
