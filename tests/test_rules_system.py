@@ -74,7 +74,8 @@ def test_202_says_which_reserve_brings_it_under_the_threshold() -> None:
     )
     assert finding.remedy == (
         "Raise the reserve: enforce system-reserved-compressible on system.slice with 670m CPU (weight 27, pods : system "
-        "4.81 : 1; leaves at most 3330m to schedule, at least 70m less than now) brings it under 5 : 1."
+        "3.96 to 4.81 : 1; leaves 2730m to 3330m to schedule, 3400m now, depending on how much is kubeReserved) brings it under "
+        "5 : 1."
     )
 
 
@@ -135,8 +136,8 @@ def test_202_on_v2_a_weight_or_a_reserve() -> None:
     finding = the_finding("CGA202", V2_LINEAR, "v2", node(cpu="32"), ONE)
     assert finding.remedy == (
         "`systemctl set-property system.slice CPUWeight=126` brings it under 10 : 1; or enforce system-reserved-compressible "
-        "on system.slice with 2900m CPU (weight 114, pods : system 9.97 : 1; leaves at most 29100m to schedule, at least "
-        "2900m less than now)."
+        "on system.slice with 2900m CPU (weight 114, pods : system 9.97 : 1; leaves 29100m to schedule, 2900m less than "
+        "now)."
     )
     most = the_finding("CGA202", V2_LINEAR, "v2", node(cpu="32"), ONE, thresholds=("outweighed=0.1",))
     assert most.remedy.startswith("No value of system.slice is enough: the greatest is weight 10000. Judge by another")
@@ -187,19 +188,20 @@ def test_201_watches_from_the_limit_on() -> None:
         (
             "systemd",
             "`systemctl set-property system.slice CPUWeight=27` brings it under 5 : 1; or enforce "
-            "system-reserved-compressible on system.slice with 670m CPU (weight 27, pods : system 4.81 : 1; leaves at most "
-            "3330m to schedule, at least 70m less than now).",
+            "system-reserved-compressible on system.slice with 670m CPU (weight 27, pods : system 3.96 to 4.81 : 1; leaves "
+            "2730m to 3330m to schedule, 3400m now, depending on how much is kubeReserved).",
         ),
         (
             "kubelet",
             "Raise the reserve: enforce system-reserved-compressible on system.slice with 670m CPU (weight 27, pods : system "
-            "4.81 : 1; leaves at most 3330m to schedule, at least 70m less than now) brings it under 5 : 1.",
+            "3.96 to 4.81 : 1; leaves 2730m to 3330m to schedule, 3400m now, depending on how much is kubeReserved) brings it "
+            "under 5 : 1.",
         ),
         (
             None,
             "`systemctl set-property system.slice CPUWeight=27` brings it under 5 : 1 if systemd set it; if a kubelet's "
-            "reserve did, enforce system-reserved-compressible on system.slice with 670m CPU (weight 27, pods : system 4.81 : "
-            "1; leaves at most 3330m to schedule, at least 70m less than now).",
+            "reserve did, enforce system-reserved-compressible on system.slice with 670m CPU (weight 27, pods : system 3.96 to "
+            "4.81 : 1; leaves 2730m to 3330m to schedule, 3400m now, depending on how much is kubeReserved).",
         ),
     ],
 )
@@ -292,7 +294,7 @@ def test_202_says_for_which_cases_its_numbers_and_what_to_do_stand() -> None:
 
 def test_202_a_reserve_that_lowers_system_slice_is_held_to_what_holds_then() -> None:
     finding = the_finding("CGA202", V2_LINEAR, "v2", node(cpu="26"), ONE)
-    assert "with 2540m CPU (weight 100, pods : system 9.17 : 1; leaves at most 23460m to schedule, " in finding.remedy
+    assert "with 2540m CPU (weight 100, pods : system 9.17 : 1; leaves 23460m to schedule, " in finding.remedy
 
 
 def test_a_reserve_does_not_lower_a_kubepods_that_is_made_from_capacity() -> None:

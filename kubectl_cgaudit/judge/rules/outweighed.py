@@ -69,7 +69,8 @@ def _raise_system(context: Context, node: Node, case: Case, limit: float) -> str
         return f"`systemctl set-property system.slice CPUShares={wanted}` {under}{again if lowered else ''}."
     # A reserve may itself take system.slice below its default, where less is too much.
     limits = min(limit, thresholds.outweighed), min(limit, thresholds.outweighed_reserve)
-    reserve = reserve_for(context.cluster, node, case, limits)
+    found = reserve_for(context.cluster, node, case, limits)
+    reserve = found.words() if found else None
     direct = f"`systemctl set-property system.slice CPUWeight={wanted}` {under}"
     if not lowered or not (enforced or open_):
         return f"{direct}{f'; or {reserve}' if reserve else ''}."

@@ -92,13 +92,16 @@ def _keep_ratio(context: Context, node: Node, case: Case, now: float) -> str:
         f"with `systemctl set-property system.slice {setting}={value}`, which lasts and `systemctl revert system.slice` undoes"
     )
     reserve = reserve_for(context.cluster, node, case, (now * _NEAR, now * _NEAR)) if version == "v2" else None
+    # A range that goes further down than a loss that counts keeps no ratio.
+    if reserve and context.thresholds.loses(reserve.ratios[0] / now - 1):
+        reserve = None
     default, limit = default_root_value(version), context.thresholds.outweighed_reserve
     named_then = (
         f" CGA202 names the node then: below its default of {default}, system.slice is judged by {number(limit)} : 1."
         if value < default and kubepods / value >= limit
         else ""
     )
-    return f"{advice}{f'; or {reserve}' if reserve else ''}.{named_then}"
+    return f"{advice}{f'; or {reserve.words()}' if reserve else ''}.{named_then}"
 
 
 def _ratio(case: Case) -> tuple[float, float]:
