@@ -1,5 +1,7 @@
 """The reserve that CGA201 and CGA202 name: what it makes of the node is what they say."""
 
+import random
+import re
 from typing import Any
 
 import pytest
@@ -7,8 +9,10 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.text import number, percent
 from tests.measured_support import CONFIG, answers
-from tests.support import ONE, V1, V2_LINEAR, audited, cluster, node, of_rule, pod
+from tests.support import ONE, V1, V2_LINEAR, audited, cluster, compared, container, node, of_rule, pod
 
 
 def reserving(cpu: str, allocatable: int) -> dict[str, Any]:
@@ -72,3 +76,99 @@ def test_without_configz_a_reserve_is_held_to_the_most_that_pods_may_have() -> N
 def test_without_configz_a_reserve_keeps_the_ratio_however_much_is_kube_reserved(allocatable: int, said: str) -> None:
     (finding,) = of_rule(audited(cluster(reserving("4", allocatable), ONE), V1, "v2"), "CGA201").values()
     assert finding.remedy.partition("on system.slice with ")[2] == said
+
+
+_WEIGHT = re.compile(r"give system\.slice weight (\d+) \(pods : system (\S+) : 1\)")
+_RESERVE = re.compile(
+    r"with (\d+)m CPU \(weight (\d+), pods : system (\S+)(?: to (\S+))? : 1; leaves (\d+)m(?: to (\d+)m)? to schedule"
+)
+_SEEDS = range(60)
+
+
+def scene(seed: int, sizes: tuple[int, ...]) -> tuple[random.Random, str, int, int, list[dict[str, Any]]]:
+    """A node's CPUs, what it reserves for the system and for kubernetes, in thousandths of a CPU, and its pods."""
+    dice = random.Random(seed)
+    cpus = dice.choice(sizes)
+    system, kube = (dice.choice((0, 50, 105, 300, cpus * 90)) for _ in range(2))
+    asked = [dice.choice((29, 54, 100, 250, 700)) for _ in range(dice.randint(1, 4))]
+    return dice, str(cpus), system, kube, [pod(f"p{n}", container("c", f"{cpu}m")) for n, cpu in enumerate(asked)]
+
+
+def then(weight: str) -> str:
+    """The states file of a node whose system.slice has this weight."""
+    return f"- {{cgroup: v2, runtimes: {{default: runc 1.1.5}}, system_slice: {weight}, set_by: systemd}}"
+
+
+def ratio(objects: Cluster, weight: str) -> float:
+    """Pods to system processes, by weight, of the only node."""
+    tree = compared(objects, then(weight), "v2")[0].cases[0].after
+    return (tree.kubepods.value or 0) / (tree.system.value or 1)
+
+
+def against_system(objects: Cluster, rules: str, *, after: bool) -> dict[str, float]:
+    """Of each pod: its CPU by that of system.slice."""
+    cases = {w.name: w.pods[0].cases[0] for w in audited(objects, rules, "v2").workloads}
+    return {name: (case.after if after else case.before).against_system or 0 for name, case in cases.items()}
+
+
+def check_reserve(remedy: str, cpu: str, reserved: tuple[int, int], *, known: bool) -> list[tuple[str, dict[str, Any]]]:
+    """What a node may be with the reserve that is named, each with the weight of system.slice; its claims are true of each."""
+    found = _RESERVE.search(remedy)
+    if not found:
+        return []
+    milli, weight, low, high, least, most = found.groups()
+    system, kube = reserved
+    nodes = []
+    for each in (kube,) if known else (0, (system + kube) // 2, system + kube):
+        left = int(cpu) * 1000 - each - int(milli)
+        nodes.append((weight, reserving(cpu, left)))
+        assert int(least) <= left <= int(most or least)
+        assert float(low) <= float(number(ratio(cluster(nodes[-1][1], ONE), weight))) <= float(high or low)
+    return nodes
+
+
+@pytest.mark.parametrize("seed", _SEEDS)
+def test_what_201_names_keeps_what_it_says(seed: int) -> None:
+    dice, cpu, system, kube, pods = scene(seed, (1, 2, 4, 8))
+    known = dice.random() < 0.5
+    small = reserving(cpu, int(cpu) * 1000 - system - kube)
+    objects = cluster(small, *pods)
+    judged = answering(objects, system, version="v1") if known else objects
+    findings = of_rule(audited(judged, V1, "v2"), "CGA201")
+    before = against_system(objects, V1, after=False)
+    assert findings
+    for title, finding in findings.items():
+        name = title.split("/")[1]
+        named = _WEIGHT.search(finding.remedy)
+        if not named:
+            assert finding.remedy.startswith("The node's ratio of pods to system processes hardly changes")
+            continue
+        weight, claimed = named.groups()
+        assert number(ratio(objects, weight)) == claimed
+        change = against_system(objects, then(weight), after=True)[name] / before[name] - 1
+        changed = check_reserve(finding.remedy, cpu, (system, kube), known=known)
+        lefts = [
+            against_system(cluster(each, *pods), then(reserve), after=True)[name] / before[name] - 1
+            for reserve, each in changed
+        ]
+        more = f", up to {percent(-min(lefts))} with the reserve" if lefts and min(lefts) < change else ""
+        still = (
+            f" The pod still loses {percent(-change)} then{more}, as weights are rounded: raise its CPU request too."
+        )
+        if not Thresholds().loses(change):
+            still = f" With the reserve the pod still loses up to {percent(-min(lefts, default=0))}."
+        loses = any(map(Thresholds().loses, (change, *lefts)))
+        assert (still in finding.remedy) is ("still loses" in finding.remedy) is loses
+
+
+@pytest.mark.parametrize("seed", _SEEDS)
+def test_what_202_names_brings_it_under_its_limit(seed: int) -> None:
+    dice, cpu, system, kube, pods = scene(seed, (32, 48, 64, 96))
+    known = dice.random() < 0.5
+    objects = cluster(reserving(cpu, int(cpu) * 1000 - system - kube), *pods)
+    judged = answering(objects, system) if known else objects
+    (finding,) = of_rule(audited(judged, V2_LINEAR, "v2"), "CGA202").values()
+    nodes = check_reserve(finding.remedy, cpu, (system, kube), known=known)
+    assert nodes
+    for weight, changed in nodes:
+        assert of_rule(audited(cluster(changed, *pods), then(weight), "v2"), "CGA202") == {}

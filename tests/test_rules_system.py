@@ -158,9 +158,8 @@ def test_201_keeps_the_ratio_on_the_version_the_node_has(tmp_path: Any) -> None:
     """system.slice goes from 20 to its default on a node that is on v2 already."""
     (tmp_path / "to.yaml").write_text("- {system_slice: 100}")
     objects = cluster(node(), pod("p", container("app", "1")))
-    finding = of_rule(audited(objects, f"{V2_LINEAR}\n- {{system_slice: 60}}", str(tmp_path / "to.yaml")), "CGA201")[
-        "default/p"
-    ]
+    rules = f"{V2_LINEAR}\n- {{system_slice: 60, set_by: systemd}}"
+    finding = of_rule(audited(objects, rules, str(tmp_path / "to.yaml")), "CGA201")["default/p"]
     assert finding.remedy.startswith("On n1 keep the ratio of now: give system.slice weight 60 (pods : system ")
 
 
@@ -317,12 +316,11 @@ def test_201_says_where_its_own_advice_makes_a_202() -> None:
     assert list(of_rule(after, "CGA202")) == ["n1"]
 
 
-def test_201_says_what_is_still_lost_with_the_ratio_of_now() -> None:
+def test_201_says_what_is_still_lost_with_the_weight_it_names() -> None:
     pods = [pod("p", container("c", "50m")), pod("b", container("c"), qos="BestEffort")]
     finding = the_finding("CGA201", V1, "v2", node(), *pods)
-    assert finding.remedy.endswith(
-        " Of its own it still loses 31% then, as its weight, or those of its siblings, are rounded: raise its CPU request too."
-    )
+    assert "give system.slice weight 39 (pods : system 4.03 : 1)" in finding.remedy
+    assert finding.remedy.endswith(" The pod still loses 30% then, as weights are rounded: raise its CPU request too.")
 
 
 @pytest.mark.parametrize(
@@ -331,8 +329,7 @@ def test_201_says_what_is_still_lost_with_the_ratio_of_now() -> None:
         ([ONE], ""),
         (
             [pod("p", container("c", "50m")), pod("b", container("c"), qos="BestEffort")],
-            " Of its own it still loses 31% then, as its weight, or those of its siblings, are rounded: raise its CPU request "
-            "too.",
+            " Of its own it still loses 31% then, as weights are rounded: raise its CPU request too.",
         ),
     ],
 )
@@ -363,3 +360,92 @@ def test_202_advises_by_the_threshold_that_holds_after_it(
     )
     assert of_rule(audited(objects, rule % weight, "v2", *thresholds), "CGA202") == {}
     assert list(of_rule(audited(objects, rule % (weight - 1), "v2", *thresholds), "CGA202")) == ["n1"]
+
+
+@pytest.mark.parametrize(
+    ("set_by", "first"),
+    [
+        ("systemd", ""),
+        (
+            "kubelet",
+            "take the enforcement off system.slice (its key out of enforceNodeAllocatable), as the kubelet writes its value "
+            "again at every start, then ",
+        ),
+        (
+            None,
+            "if a kubelet's reserve set the value of now, take the enforcement off system.slice (its key out of "
+            "enforceNodeAllocatable), then ",
+        ),
+    ],
+)
+def test_201_a_weight_is_not_set_under_a_kubelet_that_writes_its_own(
+    set_by: str | None, first: str, tmp_path: Path
+) -> None:
+    (tmp_path / "to.yaml").write_text("- {system_slice: 100}")
+    rules = f"{V2_LINEAR}\n- {{system_slice: 60{f', set_by: {set_by}' if set_by else ''}}}"
+    finding = the_finding("CGA201", rules, str(tmp_path / "to.yaml"), node("a4"), node("b4"), *replicas("a4", "b4"))
+    assert finding.remedy.startswith(
+        f"On a4 keep the ratio of now: {first}give system.slice weight 60 (pods : system 2.62 : 1) with "
+    )
+    bare = ", with no reserve enforced on it," if first else ""
+    assert finding.remedy.endswith(f" Its other nodes: weight 60 for system.slice{bare} on b4.")
+
+
+def test_201_the_reserve_that_is_enforced_and_loses_is_no_remedy() -> None:
+    """840m allocatable beside 160m enforced: 860 : 163 shares, then weights 33 : 7, and 33 : 6 with the one that is named."""
+    config = replace(
+        CONFIG,
+        enforce_node_allocatable=("pods", "system-reserved-compressible"),
+        system_reserved_cgroup="/system.slice",
+        system_reserved_milli=160,
+    )
+    small = node(cpu="1")
+    small["status"]["allocatable"]["cpu"] = "840m"
+    objects = with_answers(
+        cluster(small, pod("p", container("c", "500m"))), {"n1": answers(config=config, cgroup_version="v1")}
+    )
+    finding = of_rule(audited(objects, "- {runtimes: {default: linear}}", "v2"), "CGA201")["default/p"]
+    assert "5.28 times the CPU of system.slice now, 4.71 times after (-11%)" in finding.seen
+    assert finding.remedy == (
+        "Once n1 is on cgroup v2, not before, keep the ratio of now: take the enforcement off system.slice (its key out of "
+        "enforceNodeAllocatable), as the kubelet writes its value again at every start, then give system.slice weight 6 (pods : "
+        "system 5.5 : 1) with `systemctl set-property system.slice CPUWeight=6`, which lasts and `systemctl revert system.slice` "
+        "undoes. CGA202 names the node then: below its default of 100, system.slice is judged by 5 : 1."
+    )
+
+
+def test_201_a_loss_that_only_the_rounded_weight_brings_to_the_threshold_is_said(tmp_path: Path) -> None:
+    """With the 3.8 : 1 of now the pod would lose 9.2%; 75 : 20 is 3.75 : 1."""
+    small = node(cpu="1900m")
+    asked = {"p": "250m", "q": "100m", "r": "54m", "s": "29m"}
+    objects = cluster(small, *(pod(name, container("c", cpu)) for name, cpu in asked.items()))
+    rules = "- {cgroup: v1, runtimes: {default: runc 1.1.5}, system_slice: 512, set_by: systemd}"
+    remedies = {title: each.remedy for title, each in of_rule(audited(objects, rules, "v2"), "CGA201").items()}
+    still = (
+        " The pod still loses 10% then, up to 12% with the reserve, as weights are rounded: raise its CPU request too."
+    )
+    assert {title: remedy.partition(" less than now).")[2] for title, remedy in remedies.items()} == {
+        "default/p": still,
+        "default/q": " With the reserve the pod still loses up to 11%.",
+        "default/r": "",
+        "default/s": "",
+    }
+    assert "give system.slice weight 20 (pods : system 3.75 : 1)" in remedies["default/p"]
+    (tmp_path / "to.yaml").write_text("- {cgroup: v2, system_slice: 20}")
+    applied = of_rule(audited(objects, rules, str(tmp_path / "to.yaml")), "CGA201")
+    assert list(applied) == ["default/p"]
+    assert "2.2 times the CPU of system.slice now, 1.97 times after (-10%)" in applied["default/p"].seen
+
+
+def test_201_says_which_pod_a_reserve_leaves_a_loss_that_the_weight_does_not() -> None:
+    """3.39 : 1 is 8.4% under the 3.7 : 1 of now; checkout's own weight is rounded too."""
+    remedies = {title: each.remedy for title, each in of_rule(recorded_audit(), "CGA201").items()}
+    assert {
+        title: remedy.partition("depending on how much is kubeReserved).")[2] for title, remedy in remedies.items()
+    } == {
+        "data/postgres": "",
+        "kube-system/kube-proxy": "",
+        "platform/node-exporter": "",
+        "shop/checkout": " With the reserve the pod still loses up to 10%.",
+        "shop/payments": "",
+    }

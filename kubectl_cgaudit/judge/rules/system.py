@@ -7,14 +7,14 @@ from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES
 from kubectl_cgaudit.collect.model import Node, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.reading import has_no_slice
-from kubectl_cgaudit.detect.state import default_root_value, unit_of
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE, default_root_value, unit_of
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS
 from kubectl_cgaudit.judge.rules.context import Context, Hit, PodRule, graded, pod_hits
 from kubectl_cgaudit.judge.rules.looks import Look
-from kubectl_cgaudit.judge.rules.reserve import reserve_for
+from kubectl_cgaudit.judge.rules.reserve import Reserve, reserve_for
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.text import number, percent
 
@@ -54,13 +54,6 @@ def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: f
     if has_no_slice(comparison.node):
         return NO_SLICE
     now, of_node = _ratio(case)
-    left = (1 + change) / (1 + of_node) - 1
-    own = (
-        f" Of its own it still loses {percent(-left)} then, as its weight, or those of its siblings, are rounded: raise its CPU "
-        "request too."
-        if context.thresholds.loses(left)
-        else ""
-    )
     if of_node > change / 2:
         counts = pod_level_resources(case.now.kubelet_version) != pod_level_resources(case.then.kubelet_version)
         other = ", or follow what pods ask for as a whole, which the kubelet of now does not count" if counts else ""
@@ -72,15 +65,34 @@ def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: f
         return (
             f"Pods have {number(now)} times the weight of system.slice on {comparison.node.name} now, which is more than "
             f"system processes need to stay alive (CGA202, {number(context.thresholds.outweighed)} : 1): losing some of that "
-            f"protects the node. Watch the workload after the move before changing anything.{own}"
+            "protects the node. Watch the workload after the move before changing anything."
+            f"{_still_loses('Of its own it', context.thresholds, _with_ratio(case, change, now))}"
         )
-    return _keep_ratio(context, comparison.node, case, now) + own
+    return _keep_ratio(context, comparison.node, case, change)
 
 
-def _keep_ratio(context: Context, node: Node, case: Case, now: float) -> str:
-    """What system.slice needs to keep the ratio of now, and the ways to set it."""
+def _with_ratio(case: Case, change: float, ratio: float) -> float:
+    """The change of a pod, as a fraction, if this were the ratio of pods to system processes after the move."""
+    now, of_node = _ratio(case)
+    return (1 + change) * ratio / (now * (1 + of_node)) - 1
+
+
+def _still_loses(who: str, thresholds: Thresholds, left: float, with_reserve: float = 0.0) -> str:
+    """What to do about what a pod loses in spite of the ratio, and of the reserve, as fractions."""
+    if thresholds.loses(left):
+        more = f", up to {percent(-with_reserve)} with the reserve" if with_reserve < left else ""
+        return f" {who} still loses {percent(-left)} then{more}, as weights are rounded: raise its CPU request too."
+    if thresholds.loses(with_reserve):
+        return f" With the reserve the pod still loses up to {percent(-with_reserve)}."
+    return ""
+
+
+def _keep_ratio(context: Context, node: Node, case: Case, change: float) -> str:
+    """What system.slice needs to keep the ratio of now, the ways to set it, and what a pod that changes so loses even then."""
+    now, _ = _ratio(case)
     kubepods, version = case.after.kubepods.value or 1, case.then.cgroup
     setting, value = ("CPUShares" if version == "v1" else "CPUWeight"), _keeping(case, now)
+    ratio = kubepods / value
     # systemd turns one into the other by a formula of its own: set for the other version, it moves the ratio away.
     start = (
         f"Once {node.name} is on cgroup {version}, not before, keep"
@@ -88,20 +100,35 @@ def _keep_ratio(context: Context, node: Node, case: Case, now: float) -> str:
         else f"On {node.name} keep"
     )
     advice = (
-        f"{start} the ratio of now: give system.slice {unit_of(version)} {value} (pods : system {number(kubepods / value)} : 1) "
-        f"with `systemctl set-property system.slice {setting}={value}`, which lasts and `systemctl revert system.slice` undoes"
+        f"{start} the ratio of now: {_freed(case)}give system.slice {unit_of(version)} {value} (pods : system {number(ratio)} : "
+        f"1) with `systemctl set-property system.slice {setting}={value}`, which lasts and `systemctl revert system.slice` undoes"
     )
-    reserve = reserve_for(context.cluster, node, case, (now * _NEAR, now * _NEAR)) if version == "v2" else None
-    # A range that goes further down than a loss that counts keeps no ratio.
-    if reserve and context.thresholds.loses(reserve.ratios[0] / now - 1):
-        reserve = None
+    reserve = _reserve(context, node, case, now) if version == "v2" else None
+    with_reserve = _with_ratio(case, change, reserve.ratios[0]) if reserve else 0.0
+    still = _still_loses("The pod", context.thresholds, _with_ratio(case, change, ratio), with_reserve)
     default, limit = default_root_value(version), context.thresholds.outweighed_reserve
     named_then = (
         f" CGA202 names the node then: below its default of {default}, system.slice is judged by {number(limit)} : 1."
-        if value < default and kubepods / value >= limit
+        if value < default and ratio >= limit
         else ""
     )
-    return f"{advice}{f'; or {reserve.words()}' if reserve else ''}.{named_then}"
+    return f"{advice}{f'; or {reserve.words()}' if reserve else ''}.{named_then}{still}"
+
+
+def _reserve(context: Context, node: Node, case: Case, now: float) -> Reserve | None:
+    """The reserve that keeps the ratio of now, at least so nearly that it makes no finding."""
+    found = reserve_for(context.cluster, node, case, (now * _NEAR, now * _NEAR))
+    return found if found and not context.thresholds.loses(found.ratios[0] / now - 1) else None
+
+
+def _freed(case: Case) -> str:
+    """What comes before system.slice is given a value: a kubelet that enforces a reserve there writes its own at every start."""
+    off = "the enforcement off system.slice (its key out of enforceNodeAllocatable)"
+    if SYSTEM_SLICE in case.then.enforced:
+        return f"take {off}, as the kubelet writes its value again at every start, then "
+    if not case.now.reserves_known and case.now.system_slice != default_root_value(case.now.cgroup):
+        return f"if a kubelet's reserve set the value of now, take {off}, then "
+    return ""
 
 
 def _ratio(case: Case) -> tuple[float, float]:
@@ -129,7 +156,8 @@ def _node_remedy(context: Context, comparison: Comparison) -> str:
     then = case.then.cgroup
     late = f", once on cgroup {then}, not before" if case.now.cgroup != then else ""
     if_open = condition([each.when for each in comparison.cases if _ratio(each)[1] == change], comparison.whens)
-    further = f"{late}{f' ({if_open})' if if_open else ''}"
+    freed = ", with no reserve enforced on it" if _freed(case) else ""
+    further = f"{freed}{late}{f' ({if_open})' if if_open else ''}"
     return f"{unit_of(then)} {_keeping(case, now)} for system.slice{further}{',' if further else ''}"
 
 
