@@ -449,3 +449,18 @@ def test_201_says_which_pod_a_reserve_leaves_a_loss_that_the_weight_does_not() -
         "shop/checkout": " With the reserve the pod still loses up to 10%.",
         "shop/payments": "",
     }
+
+
+def test_what_to_do_about_a_value_that_either_set_is_said_for_the_one_who_did() -> None:
+    rules = "- {cgroup: v1, runtimes: {default: runc 1.1.5}, system_slice: 512}"
+    found = audited(cluster(node(), ONE), rules, "v2")
+    lost, outweighed = of_rule(found, "CGA201")["default/p"], of_rule(found, "CGA202")["n1"]
+    assert lost.when == "if systemd set system.slice"
+    assert lost.remedy.startswith(
+        "Once n1 is on cgroup v2, not before, keep the ratio of now: give system.slice weight 20 "
+    )
+    assert outweighed.when == "if a kubelet set system.slice"
+    assert outweighed.remedy == (
+        "Raise the reserve: enforce system-reserved-compressible on system.slice with 670m CPU (weight 27, pods : system "
+        "4.81 : 1; leaves 3330m to schedule, 670m less than now) brings it under 5 : 1."
+    )

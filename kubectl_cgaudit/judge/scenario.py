@@ -142,15 +142,18 @@ def ways(
     """
     for words, unnamed in _unnamed(scenario, now, handlers):
         setup = after(scenario, node, now, version_known=version_known, unnamed=unnamed)
-        other = setup
-        if _may_be_either(now):
+        other, either = setup, _of_either(now)
+        if either:
             other = after(scenario, node, now, version_known=version_known, unnamed=unnamed, by_kubelet=True)
-        names = " and ".join(name for name, value in setup.top_level if dict(other.top_level)[name] != value)
-        if not names:
+        told = {name for name, value in setup.top_level if dict(other.top_level)[name] != value}
+        if not told:
             yield words, setup
         else:
-            yield (*words, f"systemd set {names}"), setup
-            yield (*words, f"a kubelet set {names}"), other
+            names = " and ".join(name for name, _ in setup.top_level if name in told)
+            known = told >= either
+            by_kubelet = tuple(sorted({*other.enforced, *told}))
+            yield (*words, f"systemd set {names}"), replace(setup, reserves_known=known)
+            yield (*words, f"a kubelet set {names}"), replace(other, reserves_known=known, enforced=by_kubelet)
 
 
 def _unnamed(scenario: Scenario, now: Setup, handlers: Collection[str]) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -163,12 +166,11 @@ def _unnamed(scenario: Scenario, now: Setup, handlers: Collection[str]) -> Itera
         yield (f"unnamed runtime is {name}",), name
 
 
-def _may_be_either(setup: Setup) -> bool:
-    """Whether somebody set a value at the root, and it is not known who."""
+def _of_either(setup: Setup) -> set[str]:
+    """The top-level cgroups to which somebody gave a value, and it is not known who."""
     default = default_root_value(setup.cgroup)
-    return not setup.reserves_known and any(
-        value != default and name not in setup.enforced for name, value in setup.top_level
-    )
+    given = {name for name, value in setup.top_level if value != default and name not in setup.enforced}
+    return set() if setup.reserves_known else given
 
 
 def after(

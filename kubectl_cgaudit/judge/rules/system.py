@@ -126,7 +126,7 @@ def _freed(case: Case) -> str:
     off = "the enforcement off system.slice (its key out of enforceNodeAllocatable)"
     if SYSTEM_SLICE in case.then.enforced:
         return f"take {off}, as the kubelet writes its value again at every start, then "
-    if not case.now.reserves_known and case.now.system_slice != default_root_value(case.now.cgroup):
+    if not case.then.reserves_known and case.now.system_slice != default_root_value(case.now.cgroup):
         return f"if a kubelet's reserve set the value of now, take {off}, then "
     return ""
 
