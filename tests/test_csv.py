@@ -38,7 +38,7 @@ def test_the_recorded_cluster() -> None:
     assert "\n" not in "".join(lines)
     assert next(line for line in lines if "checkout-d5491e7e7-22276,worker-c" in line and ",app,app," in line) == (
         "shop,Deployment,checkout,loses;moves;nominal,assumed,checkout-d5491e7e7-22276,worker-c,Burstable,default,loses;moves;nominal,app,app,"
-        "1000,,1,"
+        "1000,,1,0,"
         "v1,1024,1024,0.249118468,0.249118468,1.170662176,1.170662176,0.909413854,0.909413854,,,"
         "v2,100,100,0.171779218,0.171779218,0.420859084,0.420859084,0.854700855,0.854700855,,,"
         "-0.640494848,-0.640494848,-0.060162927,-0.060162927,-0.61748141,-0.61748141"

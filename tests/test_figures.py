@@ -98,7 +98,7 @@ def test_what_is_kept_is_bounded_and_right_for_each_form() -> None:
         return len(made)
 
     kept = Kept(make)
-    forms = [Form((), ((str(number),),), ()) for number in range(2049)]
+    forms = [Form((), ((str(number),),), (), ()) for number in range(2049)]
     assert [kept.of(form) for form in forms] == list(range(1, 2050))
     assert kept.of(forms[2048]) == 2049
     # The oldest were let go of, and are made again.
@@ -131,7 +131,7 @@ def test_least_and_greatest(values: list[float | None], least_and_greatest: tupl
 
 def test_shares_and_weights_are_no_range() -> None:
     name: Any = None
-    mixed = (name, (("v1", 1024, 5), ("v2", 39, 5), ("v2", 100, 7), ("v2", 39, 6)))
+    mixed = (name, (("v1", 1024, 5), ("v2", 39, 5), ("v2", 100, 7), ("v2", 39, 6)), (False, False))
     assert ranges.held(mixed, after=False) == ((None, None), (5, 7))
     assert ranges.held(mixed, after=True) == ((39, 39), (5, 6))
     assert (ranges.versions(mixed, after=False), ranges.versions(mixed, after=True)) == ("v1;v2", "v2")

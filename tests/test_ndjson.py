@@ -75,6 +75,7 @@ def test_the_recorded_cluster() -> None:
         "role": "app",
         "request_milli": 1000,
         "cases": 1,
+        "cases_stopping": 0,
         "before_version": "v1",
         "before_value_least": 1024,
         "before_value_greatest": 1024,
@@ -127,7 +128,7 @@ def test_pods_that_could_not_be_predicted_are_a_record_without_container() -> No
     assert (unseen["workload"], unseen["effect"], unseen["unpredicted_pods"], unseen["cases"]) == ("p", "unknown", 1, 0)
     assert {key for key, value in unseen.items() if value is not None} == {
         *("schema_version", "scenario", "namespace", "workload_kind", "workload", "effect", "effects", "confidence"),
-        *("unpredicted_pods", "cases", "pod_effects"),
+        *("unpredicted_pods", "cases", "cases_stopping", "pod_effects"),
     }
     assert (seen["workload"], seen["container"], seen["unpredicted_pods"]) == ("q", "c", 0)
 

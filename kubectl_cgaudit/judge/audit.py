@@ -53,12 +53,19 @@ class Moment(_Record, frozen=True):
     quota_us: Annotated[int | None, Meta(description="CPU quota a 100000 us period; null for none")]
 
 
-class CaseChange(_Record, frozen=True):
+class CaseChange(_Record, frozen=True, omit_defaults=True):
     """Before and after in one case."""
 
     when: When
     before: Moment
     after: Moment
+    stops: Annotated[
+        bool,
+        Meta(
+            description="the pod does not run after the move: its node does not come back, or one of its containers does not "
+            "start; after is never reached. Left out where it runs, or where that cannot be said"
+        ),
+    ] = False
 
 
 class ContainerAudit(_Record, frozen=True):
@@ -138,6 +145,9 @@ class WorkloadAudit(_Record, frozen=True):
     possibilities: Annotated[
         int, Meta(description="most cases of any of its pods; 1 where nothing is open, 0 in audits of schema 1.0")
     ] = 0
+    may_stop: Annotated[
+        bool, Meta(description="one of its pods does not run after the move in some case, or in all of them")
+    ] = False
     standing: Annotated[
         Standing,
         Meta(description="known: it has findings, none new against the baseline; excepted: all of them are excepted"),

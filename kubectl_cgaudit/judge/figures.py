@@ -39,6 +39,8 @@ class Form(Struct, frozen=True, gc=False):
     """What each case assumes: of the pod, then of each container."""
     fixed: tuple[tuple[Fixed, ...], ...]
     """Likewise: before and after in each case."""
+    stops: tuple[tuple[bool, ...], ...]
+    """Likewise: whether the pod does not run after the move, in each case."""
 
 
 class Figures:
@@ -115,6 +117,7 @@ def of_audit(pod: PodAudit) -> Figures:
             tuple(Fixed(each.version, each.value, each.nominal_ratio, each.in_pod, each.quota_us) for each in row)
             for row in moments
         ),
+        tuple(tuple(case.stops for case in cases) for cases in all_cases),
     )
     values = [value for row in moments for each in row for value in (each.share, each.against_system)]
     return Figures(pod.name, pod.node, pod.qos, pod.handler, pod.confidence, pod.effects, form, values)

@@ -30,17 +30,17 @@ def audited(comparison: Comparison, index: int, thresholds: Thresholds) -> PodAu
     pod, used = comparison.placed[index]
     cases = comparison.cases
     moments = [(_moments(comparison, index, case.before), _moments(comparison, index, case.after)) for case in cases]
+    surely = not taken_for_granted(comparison.state, used)
+    fates = [frozenset(stops(pod, used, case, surely=surely)) for case in cases]
     changes, *of_containers = (
         tuple(
-            CaseChange(case.when, before[place], after[place])
-            for case, (before, after) in zip(cases, moments, strict=True)
+            CaseChange(case.when, before[place], after[place], "stops" in fate)
+            for case, (before, after), fate in zip(cases, moments, fates, strict=True)
         )
         for place in range(len(moments[0][0]))
     )
-    surely = not taken_for_granted(comparison.state, used)
     found = []
-    for place, case in enumerate(cases):
-        here = frozenset(stops(pod, used, case, surely=surely))
+    for place, (case, here) in enumerate(zip(cases, fates, strict=True)):
         if not case.lost:
             pairs = [(each[place].before, each[place].after) for each in of_containers]
             here |= by_share(system_change(changes[place]), thresholds) | inside(pairs, thresholds)

@@ -110,10 +110,12 @@ class Source:
             outline = comparison.outlines[index]
             trees = [tree for case in comparison.cases for tree in (case.before, case.after)]
             shapes = [tree.pods.shapes[outline] for tree in trees]
+            every = 1 + len(names)
             form = Form(
                 names,
-                (comparison.whens,) * (1 + len(names)),
+                (comparison.whens,) * every,
                 tuple(zip(*map(self._fixed, shapes, [tree.setup for tree in trees]), strict=True)),
+                (tuple(["stops" in here for here in self.of_kinds[kind]]),) * every,
             )
             pulls = tuple([(shape.qos, shape.value if shape.wants_cpu else None, shape.part) for shape in shapes])
             known = self._forms[key] = form, pulls

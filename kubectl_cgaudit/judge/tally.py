@@ -101,6 +101,7 @@ class Tally:
             pods=cast("tuple[PodAudit, ...]", self.pods),
             inside_pod_best=best,
             possibilities=self.possibilities,
+            may_stop=any("stops" in here for kind, _, _ in kinds for here in kind.effects),
         )
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Change, WorkloadAudit
+from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, CaseChange, Change, PodAudit, WorkloadAudit
 from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.weights import combinations, counts
 
@@ -13,7 +13,7 @@ def upgraded(audit: Audit) -> Audit:
     """The audit with the fields that its schema did not have. What nothing in it says, such as QoS classes, stays empty."""
     if audit.schema_version != "1.0":
         return audit
-    workloads = tuple(_with_extremes(workload) for workload in audit.workloads)
+    workloads = tuple(_completed(workload) for workload in audit.workloads)
     pods = [pod for workload in workloads for pod in workload.pods]
     return replace(
         audit,
@@ -24,8 +24,8 @@ def upgraded(audit: Audit) -> Audit:
     )
 
 
-def _with_extremes(workload: WorkloadAudit) -> WorkloadAudit:
-    """The workload with how much is open, and where its most moved container loses least."""
+def _completed(workload: WorkloadAudit) -> WorkloadAudit:
+    """The workload with how much is open, what stops, and where its most moved container loses least."""
     worst = workload.inside_pod
     found = [
         Change(pod.name, container.name, pod.node, case.when, before, after, change)
@@ -38,6 +38,18 @@ def _with_extremes(workload: WorkloadAudit) -> WorkloadAudit:
     ]
     return replace(
         workload,
+        pods=tuple(_stopping(pod) if "stops" in pod.effects else pod for pod in workload.pods),
+        may_stop="stops" in workload.effects,
         inside_pod_best=min(found, key=lambda each: (-each.change, each.pod, each.when), default=None),
         possibilities=max((len(pod.cases) for pod in workload.pods), default=0),
     )
+
+
+def _stopping(pod: PodAudit) -> PodAudit:
+    """The pod with what its effects say of every case."""
+
+    def marked(cases: tuple[CaseChange, ...]) -> tuple[CaseChange, ...]:
+        return tuple(replace(case, stops=True) for case in cases)
+
+    containers = tuple(replace(each, cases=marked(each.cases)) for each in pod.containers)
+    return replace(pod, cases=marked(pod.cases), containers=containers)

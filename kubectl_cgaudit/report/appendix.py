@@ -53,14 +53,14 @@ def _faces(pod: PodAudit) -> Iterator[tuple[str, ...]]:
     parts = [("", "", pod.cases), *((each.name, each.role, each.cases) for each in pod.containers)]
     for name, role, cases in parts:
         for when, case in content.changes(cases):
-            yield name, role, when, *_numbers(case, of_container=bool(name), stops="stops" in pod.effects)
+            yield name, role, when, *_numbers(case, of_container=bool(name))
 
 
-def _numbers(case: CaseChange, *, of_container: bool, stops: bool) -> tuple[str, ...]:
+def _numbers(case: CaseChange, *, of_container: bool) -> tuple[str, ...]:
     return (
         content.nominal_change(case),
-        arrow(percent(case.before.share), "stops" if stops else percent(case.after.share)),
-        "" if stops else content.times_system(case),
+        arrow(percent(case.before.share), "stops" if case.stops else percent(case.after.share)),
+        "" if case.stops else content.times_system(case),
         arrow(percent(case.before.in_pod), percent(case.after.in_pod)) if of_container else "",
         content.quota_change(case),
     )

@@ -63,7 +63,8 @@ def closer(
     if pod is None or pod.node not in nodes:
         return None
     node = nodes[pod.node]
-    index = next((i for i, case in enumerate(pod.cases) if change and case.when == change.when), 0)
+    when = stops.when if stops else change.when if change else ""
+    index = next((i for i, case in enumerate(pod.cases) if case.when == when), 0)
     containers = _first(pod.containers, workload.inside_pod)
     case = node.cases[index]
     now = of_case(case.before, pod, index, containers, after=False)
@@ -133,13 +134,12 @@ def _rows(
 
 
 def _why(workload: WorkloadAudit, pod: PodAudit, case: NodeCase, index: int) -> str:
-    if workload.effect == "stops":
-        parts = [
+    if pod.cases[index].stops:
+        return (
             f"{pod.name} does not run after the move: {pod.node} does not come back, or a container does not start. The findings "
             "say which, and why."
-        ]
-    else:
-        parts = list(_against_system(pod, case, index))
+        )
+    parts = list(_against_system(pod, case, index))
     inside = workload.inside_pod
     found = next((each for each in pod.containers if inside and each.name == inside.container), None)
     if found and found.cases[index].before.in_pod and signed(_change(found, index)) != "0%":

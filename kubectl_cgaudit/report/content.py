@@ -28,7 +28,6 @@ from kubectl_cgaudit.report.words import (
     inside_pod,
     nominal,
     number,
-    only_stops,
     percent,
     ratio_to_system,
     signed,
@@ -145,7 +144,7 @@ def _root(moment: NodeMoment) -> tuple[object, ...]:
 
 def changes(cases: Sequence[CaseChange]) -> list[tuple[str, CaseChange]]:
     """The cases of a pod or container that differ."""
-    return distinct(cases, lambda case: (case.before, case.after))
+    return distinct(cases, lambda case: (case.before, case.after, case.stops))
 
 
 def of_node(case: NodeCase, words: Callable[[NodeMoment], str]) -> str:
@@ -186,13 +185,18 @@ def pods(workload: WorkloadAudit) -> str:
 
 def share(workload: WorkloadAudit) -> str:
     """The fraction of its node's CPU before and after, of the pod and case where it changes most."""
-    if only_stops(workload):
-        stops = stopping(workload)
-        return "stops" if stops is None or stops.share is None else arrow(percent(stops.share), "stops")
+    if workload.may_stop:
+        return stopping_share(workload) + (" in the worst case" if "stops" not in workload.effects else "")
     if workload.share is None:
         return "?"
     before, after = percent(workload.share.before), percent(workload.share.after)
     return arrow(before, after) + (" in the worst case" if is_open(workload) else "")
+
+
+def stopping_share(workload: WorkloadAudit) -> str:
+    """The fraction of its node's CPU that a pod has now which does not run after the move."""
+    stops = stopping(workload)
+    return "stops" if stops is None or stops.share is None else arrow(percent(stops.share), "stops")
 
 
 def inside(workload: WorkloadAudit) -> str:

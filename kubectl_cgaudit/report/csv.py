@@ -13,7 +13,7 @@ from kubectl_cgaudit.judge.figures import Figures, Form
 from kubectl_cgaudit.report.blanks import Kept, filled
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.pieces import Part, Pieces, whole
-from kubectl_cgaudit.report.ranges import CHANGES, MEASURES, OWN, Face, Number, face_of, held, parts_of, rows, versions
+from kubectl_cgaudit.report.ranges import CHANGES, MEASURES, OWN, Face, Number, faces_of, held, parts_of, rows, versions
 from kubectl_cgaudit.report.screen import PLAIN, Screen
 
 Cell = str | int | float | None
@@ -34,6 +34,7 @@ _OF_THE_CONTAINER = (
     "request_milli",
     "limit_milli",
     "cases",
+    "cases_stopping",
 )
 COLUMNS = (
     *_OF_THE_CONTAINER,
@@ -55,8 +56,9 @@ _FORMULA = tuple("=+-@\t\r\n'＝＋－＠")
 def pieces(audit: Audit, screen: Screen = PLAIN) -> Pieces:  # noqa: ARG001 - the header is the same for all
     """The header and each row, `\\r\\n` at the end of each. A terminal gets control characters as escapes, as elsewhere.
 
-    `effects` and `confidence` are the workload's, `pod_effects` what holds of the pod. Least and greatest are over the cases; a
-    measure is empty where a case has none, and where some cases have shares and others a weight. `change_...` is after / before
+    `effects` and `confidence` are the workload's, `pod_effects` what holds of the pod. Least and greatest are over the cases, of
+    after and of a change over those in which the pod runs, which are all but `cases_stopping`; a measure is empty where a case
+    has none, and where some cases have shares and others a weight. `change_...` is after / before
     - 1 of the container, `pod_change_...` of its pod. A row without a container stands for a pod that has none, one without a
     pod for those of the workload that could not be predicted.
     """
@@ -121,15 +123,14 @@ def _without_null(numbers: list[str]) -> list[str]:
 
 def _rows(form: Form, screen: Screen) -> list[tuple[str, ...]]:
     """What the row of each container says after its pod, with blanks for what is the pod's own."""
-    faces = [face_of(each, row) for each, row in zip(form.containers, form.fixed[1:], strict=True)]
-    return [_row(face, screen) for face in faces]
+    return [_row(face, screen) for face in faces_of(form)]
 
 
 @lru_cache(maxsize=2048)
 def _row(face: Face, screen: Screen) -> tuple[str, ...]:
-    container, moments = face
+    container, moments, stops = face
     cells: list[str | None] = [_cells((container.name, container.role), screen)]
-    cells += map(_plain, (container.request_milli, container.limit_milli, len(moments) // 2))
+    cells += map(_plain, (container.request_milli, container.limit_milli, len(moments) // 2, sum(stops)))
     for after in (False, True):
         value, quota = held(face, after=after)
         cells += [versions(face, after=after), *map(_plain, value), *_OPEN * len(OWN), *map(_plain, quota)]

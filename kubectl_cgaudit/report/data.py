@@ -72,14 +72,14 @@ class _Own(Struct, rename="camel", gc=False):
 def _pod(form: Form) -> list[str]:
     """The text of a pod of this form after what is its own, with blanks for its numbers."""
 
-    def changes(whens: Sequence[str], row: Sequence[Fixed]) -> tuple[CaseChange, ...]:
+    def changes(whens: Sequence[str], row: Sequence[Fixed], stops: Sequence[bool]) -> tuple[CaseChange, ...]:
         moments = [
             Moment(each.version, each.value, each.nominal_ratio, BLANK, BLANK, each.in_pod, each.quota_us)
             for each in row
         ]
-        return tuple(map(CaseChange, whens, moments[0::2], moments[1::2]))
+        return tuple(map(CaseChange, whens, moments[0::2], moments[1::2], stops))
 
-    pod, *containers = map(changes, form.whens, form.fixed)
+    pod, *containers = map(changes, form.whens, form.fixed, form.stops)
     return with_blanks(
         PodAudit(
             BLANK,

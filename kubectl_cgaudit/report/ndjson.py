@@ -12,7 +12,7 @@ from kubectl_cgaudit.judge.audit import Audit, Confidence, Effect, WorkloadAudit
 from kubectl_cgaudit.judge.figures import Figures, Form
 from kubectl_cgaudit.report.blanks import BLANK, Kept, filled, with_blanks
 from kubectl_cgaudit.report.pieces import Part, Pieces, whole
-from kubectl_cgaudit.report.ranges import CHANGES, OWN, Face, face_of, held, parts_of, rows, versions
+from kubectl_cgaudit.report.ranges import CHANGES, OWN, Face, faces_of, held, parts_of, rows, versions
 
 Versions = Annotated[
     Literal["v1", "v2", "v1;v2"] | None, Meta(description="cgroup version; both if it depends on the case")
@@ -55,6 +55,10 @@ class ContainerRecord(Struct, frozen=True):
     limit_milli: Milli = None
     cases: Annotated[
         int, Meta(description="possibilities that were predicted: 1 if nothing is open, 0 if none was")
+    ] = 0
+    cases_stopping: Annotated[
+        int,
+        Meta(description="in how many of them the pod does not run after the move; these have no after and no change"),
     ] = 0
     before_version: Versions = None
     before_value_least: Value = None
@@ -156,21 +160,21 @@ def _record(fields: dict[str, Any]) -> list[str]:
 
 def _records(form: Form) -> list[tuple[str, ...]]:
     """The record of each container of a pod, after what it says of the pod, with blanks for the pod's numbers."""
-    faces = [face_of(each, row) for each, row in zip(form.containers, form.fixed[1:], strict=True)]
-    return [_of_face(face) for face in faces] or [_of_face(None)]
+    return [_of_face(face) for face in faces_of(form)] or [_of_face(None)]
 
 
 @lru_cache(maxsize=2048)
 def _of_face(face: Face | None) -> tuple[str, ...]:
     fields = dict(_EMPTY)
     if face:
-        container, moments = face
+        container, moments, stops = face
         fields |= {
             "container": container.name,
             "role": container.role,
             "request_milli": container.request_milli,
             "limit_milli": container.limit_milli,
             "cases": len(moments) // 2,
+            "cases_stopping": sum(stops),
         }
         for time, after in (("before", False), ("after", True)):
             fields[f"{time}_version"] = versions(face, after=after) or None

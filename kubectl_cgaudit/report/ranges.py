@@ -1,11 +1,11 @@
 """Least and greatest over the cases of a container, for the formats with a row each: CSV and NDJSON."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from kubectl_cgaudit.judge.figures import Figures, Fixed, Form, Named
+from kubectl_cgaudit.judge.figures import Figures, Form, Named
 from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.report.blanks import Kept
 
@@ -18,8 +18,9 @@ OWN = ("share", "against_system", "in_pod")
 _SERIES = 4
 """Share and share against the system, before and after."""
 
-Face = tuple[Named, tuple[tuple[str, int | None, int | None], ...]]
-"""A container with its version, value and quota before and after in each case: what many pods have in common."""
+Face = tuple[Named, tuple[tuple[str, int | None, int | None], ...], tuple[bool, ...]]
+"""A container with its version, value and quota before and after in each case, and whether its pod stops in it: what many
+pods have in common."""
 
 
 def ends(values: Sequence[Any]) -> Ends:
@@ -31,19 +32,34 @@ def ends(values: Sequence[Any]) -> Ends:
         return None, None
 
 
-def face_of(container: Named, row: Sequence[Fixed]) -> Face:
-    """What a container has in common with others."""
-    return container, tuple([(each.version, each.value, each.quota_us) for each in row])
+def faces_of(form: Form) -> list[Face]:
+    """What each container has in common with others."""
+    return [
+        (container, tuple([(each.version, each.value, each.quota_us) for each in row]), stops)
+        for container, row, stops in zip(form.containers, form.fixed[1:], form.stops[1:], strict=True)
+    ]
+
+
+_Of = TypeVar("_Of")
+
+
+def _reached(after: Sequence[_Of], stops: Sequence[bool]) -> Sequence[_Of]:
+    """What there is in the cases in which the pod runs after the move: in the others nothing comes after."""
+    return [each for each, stop in zip(after, stops, strict=True) if not stop] if any(stops) else after
+
+
+def _moments(face: Face, *, after: bool) -> Sequence[tuple[str, int | None, int | None]]:
+    return _reached(face[1][1::2], face[2]) if after else face[1][0::2]
 
 
 def versions(face: Face, *, after: bool) -> str:
     """`v1`, `v2`, or both if it depends on the case."""
-    return ";".join(sorted({version for version, _, _ in face[1][after::2]}))
+    return ";".join(sorted({version for version, _, _ in _moments(face, after=after)}))
 
 
 def held(face: Face, *, after: bool) -> tuple[Ends, Ends]:
     """Value and quota. Shares and weights are no range: of both together there are none."""
-    moments = face[1][after::2]
+    moments = _moments(face, after=after)
     mixed = len({version for version, _, _ in moments}) > 1
     value = (None, None) if mixed else ends([value for _, value, _ in moments])
     return value, ends([quota for _, _, quota in moments])
@@ -52,9 +68,10 @@ def held(face: Face, *, after: bool) -> tuple[Ends, Ends]:
 def parts_of(form: Form) -> list[list[str]]:
     """Of each container, as JSON has them: least and greatest part of its pod before and after, and its change."""
     found: list[Number] = []
-    for row in form.fixed[1:]:
+    for row, stops in zip(form.fixed[1:], form.stops[1:], strict=True):
         before, after = [each.in_pod for each in row[0::2]], [each.in_pod for each in row[1::2]]
-        found += (*ends(before), *ends(after), *ends(list(map(relative, before, after))))
+        changes = list(map(relative, before, after))
+        found += (*ends(before), *ends(_reached(after, stops)), *ends(_reached(changes, stops)))
     texts = _texts(found)
     return [texts[at : at + 6] for at in range(0, len(texts), 6)]
 
@@ -81,16 +98,17 @@ def _reaches(pod: Figures) -> list[list[str]]:
     found: list[list[str]] = []
     changes: list[Number] = []
     at = 0
-    for whens in pod.form.whens:
-        stop = at + _SERIES * len(whens)
+    for stops in pod.form.stops:
+        stop = at + _SERIES * len(stops)
         if at and values[at:stop] == values[:at]:
             # The only container of a pod has all of it.
             found.append(found[0])
             changes += changes[:2]
         else:
             series = [values[first:stop:_SERIES] for first in range(at, at + _SERIES)]
-            found.append([text_of[end] for each in series for end in ends(each)])
-            changes += ends(list(map(relative, series[1], series[3])))
+            shown = [*series[:2], *[_reached(each, stops) for each in series[2:]]]
+            found.append([text_of[end] for each in shown for end in ends(each)])
+            changes += ends(_reached(list(map(relative, series[1], series[3])), stops))
         at = stop
     changed = _texts(changes)
     return [[*each, *changed[2 * place : 2 * place + 2]] for place, each in enumerate(found)]

@@ -3,23 +3,34 @@
 from msgspec import Struct
 
 from kubectl_cgaudit.judge.audit import WorkloadAudit
+from kubectl_cgaudit.judge.figures import Figures
 from kubectl_cgaudit.judge.source import figures
 
 
 class Stopping(Struct, frozen=True):
-    """The pod, its node and its share of it now; None where it cannot be said."""
+    """The pod, its node, a case in which it stops and its share of the node now; None where it cannot be said."""
 
     pod: str
     node: str
+    when: str
     share: float | None
     against_system: float | None
 
 
 def stopping(workload: WorkloadAudit) -> Stopping | None:
-    """The first by name; None where all of them run. Only their numbers of now mean something."""
-    if "stops" not in workload.effects:
+    """The first by name, of those that stop for sure if there are any; None where all of them run in every case.
+
+    Only their numbers of now mean something.
+    """
+    if not workload.may_stop:
         return None
-    first = min(
-        (pod for pod in figures(workload.pods) if "stops" in pod.effects), key=lambda pod: pod.name, default=None
-    )
-    return None if first is None else Stopping(first.name, first.node, *first.values[:2])
+    sure = "stops" in workload.effects
+    found = (pod for pod in figures(workload.pods) if ("stops" in pod.effects if sure else any(pod.form.stops[0])))
+    first = min(found, key=lambda pod: pod.name, default=None)
+    return None if first is None else _stopping(first)
+
+
+def _stopping(pod: Figures) -> Stopping:
+    case = pod.form.stops[0].index(True)
+    share, against_system = pod.values[4 * case : 4 * case + 2]
+    return Stopping(pod.name, pod.node, pod.form.whens[0][case], share, against_system)

@@ -13,7 +13,6 @@ from kubectl_cgaudit.report.words import (
     arrow,
     counted,
     number,
-    only_stops,
     percent,
     span,
     with_kind,
@@ -52,8 +51,8 @@ def _effect(workload: WorkloadAudit) -> str:
 
 
 def _cpu_of_node(workload: WorkloadAudit) -> str:
-    if only_stops(workload):
-        return content.share(workload)
+    if workload.may_stop:
+        return content.stopping_share(workload)
     share = workload.share
     return arrow(percent(share.before), percent(share.after)) if share else "?"
 
@@ -62,15 +61,14 @@ def _cpu_of_named(workload: WorkloadAudit) -> str:
     """The same, and of which pod, where that is not the one of WORST POD."""
     share, worst = workload.share, workload.against_system
     said = _cpu_of_node(workload)
-    if share is None or only_stops(workload) or (worst and share.pod == worst.pod):
+    if share is None or workload.may_stop or (worst and share.pod == worst.pod):
         return said
     return f"{said} ({share.pod} on {share.node})"
 
 
 def _worst_pod(workload: WorkloadAudit) -> str:
-    if only_stops(workload):
-        stops = stopping(workload)
-        return f"{content.times(stops.against_system)} -> stops ({stops.pod} on {stops.node})" if stops else ""
+    if stops := stopping(workload):
+        return f"{content.times(stops.against_system)} -> stops ({stops.pod} on {stops.node})"
     change = workload.against_system
     return f"{number(change.before)} -> {number(change.after)} ({change.pod} on {change.node})" if change else "?"
 

@@ -66,8 +66,9 @@ def against_system(workload: WorkloadAudit) -> str:
     if only_stops(workload):
         return "stops"
     if worst is None or best is None:
-        return "?"
-    low, high = signed(worst.change), signed(best.change)
+        return "stops..?" if workload.may_stop else "?"
+    # Nothing is worse than to stop.
+    low, high = "stops" if workload.may_stop else signed(worst.change), signed(best.change)
     return low if low == high else f"{low}..{high}"
 
 

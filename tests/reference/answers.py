@@ -53,6 +53,8 @@ def _pod(where: str, pod: Raw) -> Iterator[tuple[str, Answer]]:
     for part, changes in ((where, pod), *((f"{where}, container {each['name']}", each) for each in pod["containers"])):
         yield f"{part}, cases", sorted(case["when"] for case in changes["cases"])
         for case in changes["cases"]:
+            # Left out where the pod runs.
+            yield f"{_at(part, case)}, stops", case.get("stops", False)
             for moment in ("before", "after"):
                 for field in _CGROUP:
                     yield f"{_at(part, case)}, {moment}, {field}", case[moment][field]

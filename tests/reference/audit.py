@@ -32,10 +32,11 @@ def audit(cluster: Cluster) -> Raw:
             (case, predict(node, own, case.before), predict(node, own, case.after))
             for case in cases(node, own, cluster.states, cluster.target)
         ]
-        nodes.append({"name": name, "cases": _cases(predicted, _node)})
+        nodes.append({"name": name, "cases": _cases(predicted, [case.lost for case, *_ in predicted], _node)})
         for pod in own:
-            found = _effects(pod, predicted)
-            members[pod.workload].append(_pod(pod, predicted, found))
+            by_case = [in_case(pod, case, was.pods[pod.key], will.pods[pod.key]) for case, was, will in predicted]
+            found = over_cases(by_case)
+            members[pod.workload].append(_pod(pod, predicted, by_case, found))
             effects[pod.workload] |= found
     workloads = [
         {"kind": key[0], "namespace": key[1], "name": key[2], "effects": sorted(effects[key]), "pods": members[key]}
@@ -44,14 +45,10 @@ def audit(cluster: Cluster) -> Raw:
     return {"nodes": nodes, "workloads": workloads}
 
 
-def _effects(pod: Pod, predicted: Predicted) -> Effects:
-    return over_cases([in_case(pod, case, was.pods[pod.key], will.pods[pod.key]) for case, was, will in predicted])
-
-
-def _cases(predicted: Predicted, moment: Callable[[NodeTree], Raw]) -> list[Raw]:
+def _cases(predicted: Predicted, stops: list[bool], moment: Callable[[NodeTree], Raw]) -> list[Raw]:
     return [
-        {"when": case.when, "stops": case.lost, "before": moment(was), "after": moment(will)}
-        for case, was, will in predicted
+        {"when": case.when, "stops": stop, "before": moment(was), "after": moment(will)}
+        for (case, was, will), stop in zip(predicted, stops, strict=True)
     ]
 
 
@@ -72,21 +69,22 @@ def _node(tree: NodeTree) -> Raw:
     }
 
 
-def _pod(pod: Pod, predicted: Predicted, effects: Effects) -> Raw:
+def _pod(pod: Pod, predicted: Predicted, by_case: list[Effects], effects: Effects) -> Raw:
     shown = [each.name for each in pod.containers if each.shown]
+    stops = ["stops" in found for found in by_case]
     return {
         "name": pod.key[1],
         "node": pod.node,
         "qos": pod.qos,
         "handler": pod.handler,
         "effects": sorted(effects),
-        "cases": _cases(predicted, lambda tree: _cgroup(tree.pods[pod.key].own)),
-        "containers": [{"name": name, "cases": _container(pod, name, predicted)} for name in shown],
+        "cases": _cases(predicted, stops, lambda tree: _cgroup(tree.pods[pod.key].own)),
+        "containers": [{"name": name, "cases": _container(pod, name, predicted, stops)} for name in shown],
     }
 
 
-def _container(pod: Pod, name: str, predicted: Predicted) -> list[Raw]:
-    return _cases(predicted, lambda tree: _cgroup(tree.pods[pod.key].containers[name]))
+def _container(pod: Pod, name: str, predicted: Predicted, stops: list[bool]) -> list[Raw]:
+    return _cases(predicted, stops, lambda tree: _cgroup(tree.pods[pod.key].containers[name]))
 
 
 def _cgroup(cgroup: Cgroup) -> Raw:

@@ -1,0 +1,151 @@
+"""Pods that stop in some cases only: in each of these nothing comes after, in no format."""
+
+import csv as reader
+import io
+import json
+import re
+
+import pytest
+from msgspec.structs import replace
+
+from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
+from kubectl_cgaudit.judge.saved import load
+from kubectl_cgaudit.judge.upgrade import upgraded
+from kubectl_cgaudit.report import appendix, csv, html, markdown, ndjson, table
+from kubectl_cgaudit.report.closer import closer
+from kubectl_cgaudit.report.data import render_json
+from tests.support import V1, audited, cluster, container, node, pod
+
+TWO = pod("p", container("app", "1"), container("side", "100m"))
+LIMITED = pod("p", container("app", "10m", "15m"))
+# On cgroup v1 the kubelet of after does not start; on v2 CPU may move inside the pod.
+LOST = audited(cluster(node(kubelet="v1.34.1"), TWO), "", "runtime,kubelet=1.35")
+# On cgroup v1 the container does not start (CGA301).
+FAILS = audited(
+    cluster(node(kubelet="v1.33.1"), LIMITED), "- {driver: systemd, runtimes: {default: runc 1.1.5}}", "runc=1.3.6"
+)
+STOPPED = audited(cluster(node(kubelet="v1.33.1"), LIMITED), V1, "runc=1.3.6")
+
+
+def shown(audit: Audit) -> list[tuple[str, str, str, str]]:
+    return [(row.container, row.when, row.share, row.times_system) for row in appendix.rows(audit.workloads)]
+
+
+def test_every_container_says_in_which_cases_it_stops() -> None:
+    assert shown(LOST) == [
+        ("", "if cgroup v1", "80% -> stops", ""),
+        ("", "if cgroup v2", "61%", "1.57"),
+        ("app", "if cgroup v1", "73% -> stops", ""),
+        ("app", "if cgroup v2, linear runtime", "55% -> 52%", "1.42 -> 1.34"),
+        ("app", "if cgroup v2, quadratic runtime", "52%", "1.34"),
+        ("side", "if cgroup v1", "7.2% -> stops", ""),
+        ("side", "if cgroup v2, linear runtime", "5.7% -> 8.9%", "0.146 -> 0.228"),
+        ("side", "if cgroup v2, quadratic runtime", "8.9%", "0.228"),
+    ]
+    assert shown(FAILS) == [
+        ("", "if cgroup v1", "80% -> stops", ""),
+        ("", "if cgroup v2", "61%", "1.57"),
+        ("app", "if cgroup v1", "80% -> stops", ""),
+        ("app", "if cgroup v2", "61%", "1.57"),
+    ]
+    assert shown(STOPPED) == [("", "", "80% -> stops", ""), ("app", "", "80% -> stops", "")]
+
+
+@pytest.mark.parametrize("audit", [LOST, FAILS], ids=["lost", "fails"])
+def test_the_worst_of_the_workload_is_that_it_stops(audit: Audit) -> None:
+    (workload,) = audit.workloads
+    assert (workload.may_stop, workload.effects) == (True, ("unknown", "nominal"))
+    page = markdown.render(audit)
+    assert "| unknown | stops..0% | 80% → stops in the worst case |" in page
+    (row,) = [line for line in table.render_wide(audit).splitlines() if line.startswith("default/p ")]
+    assert re.split("  +", row)[4:7] == ["stops..0%", "4 -> stops (p on n1)", "80% -> stops"]
+    assert '<b>stops..0%</b><span class="also">4 × system.slice on n1</span>' in html.render(audit)
+
+
+@pytest.mark.parametrize("audit", [LOST, FAILS], ids=["lost", "fails"])
+def test_the_closer_look_is_at_the_case_in_which_it_stops(audit: Audit) -> None:
+    found = closer(audit.workloads[0], {each.name: each for each in audit.nodes}, {})
+    assert found is not None
+    assert found.when.startswith("cgroup v1")
+    assert (found.after, {row[3] for row in found.rows}) == ((), {"stops"})
+    assert found.why == (
+        "p does not run after the move: n1 does not come back, or a container does not start. The findings say which, and why."
+    )
+
+
+def test_what_never_comes_is_in_no_range() -> None:
+    rows = list(reader.DictReader(io.StringIO(csv.render(LOST), newline="")))
+    records = [json.loads(line) for line in ndjson.render(LOST).splitlines()]
+    assert [(row["cases"], row["cases_stopping"]) for row in rows] == [("4", "2"), ("4", "2")]
+    assert [(row["before_version"], row["after_version"]) for row in rows] == [("v1;v2", "v2"), ("v1;v2", "v2")]
+    app, side = records
+    assert (app["before_share_greatest"], app["after_share_greatest"]) == (0.727531083, 0.522132429)
+    assert (app["after_value_least"], app["after_value_greatest"], app["after_in_pod_greatest"]) == (
+        100,
+        100,
+        0.854700855,
+    )
+    assert (side["after_against_system_least"], side["after_against_system_greatest"]) == (0.228119658, 0.228119658)
+    numbers = [name for name in records[0] if name.endswith(("_least", "_greatest"))]
+    assert len(numbers) == 26
+    for row, record in zip(rows, records, strict=True):
+        assert {name: row[name] for name in numbers} == {
+            name: "" if record[name] is None else str(record[name]) for name in numbers
+        }
+
+
+def test_what_stops_in_every_case_has_nothing_after() -> None:
+    (record,) = [json.loads(line) for line in ndjson.render(STOPPED).splitlines()]
+    assert (record["cases"], record["cases_stopping"], record["before_share_least"]) == (1, 1, 0.8)
+    nothing = [name for name, value in record.items() if value is None]
+    assert nothing == [
+        "generated_at",
+        *[name for name in record if name.startswith(("after_", "change_", "pod_change_"))],
+    ]
+    (row,) = reader.DictReader(io.StringIO(csv.render(STOPPED), newline=""))
+    assert {row[name] for name in nothing if name in row} == {""}
+
+
+def test_the_json_says_it_of_each_case_and_of_no_other() -> None:
+    written = json.loads(render_json(LOST))["workloads"][0]
+    assert written["mayStop"] is True
+    (of_pod,) = written["pods"]
+    for cases in (of_pod["cases"], *[each["cases"] for each in of_pod["containers"]]):
+        assert [(case["when"], case.get("stops")) for case in cases] == [
+            ("cgroup v1, linear runtime", True),
+            ("cgroup v1, quadratic runtime", True),
+            ("cgroup v2, linear runtime", None),
+            ("cgroup v2, quadratic runtime", None),
+        ]
+
+
+@pytest.mark.parametrize("audit", [LOST, FAILS, STOPPED], ids=["lost", "fails", "stopped"])
+def test_a_saved_audit_says_the_same(audit: Audit) -> None:
+    saved = load(render_json(audit).encode(), "x")
+    assert shown(saved) == shown(audit)
+    assert (csv.render(saved), ndjson.render(saved), markdown.render(saved)) == (
+        csv.render(audit),
+        ndjson.render(audit),
+        markdown.render(audit),
+    )
+
+
+def test_what_stops_for_sure_stops_in_every_case_of_an_older_audit() -> None:
+    old = replace(STOPPED, schema_version="1.0", workloads=tuple(map(_without, STOPPED.workloads)))
+    assert shown(old) == [("", "", "80%", "4"), ("app", "", "80%", "4")]
+    completed = upgraded(old)
+    assert (completed.workloads[0].may_stop, shown(completed)) == (True, shown(STOPPED))
+
+
+def _without(workload: WorkloadAudit) -> WorkloadAudit:
+    pods = tuple(
+        replace(
+            each,
+            cases=tuple(replace(case, stops=False) for case in each.cases),
+            containers=tuple(
+                replace(one, cases=tuple(replace(case, stops=False) for case in one.cases)) for one in each.containers
+            ),
+        )
+        for each in workload.pods
+    )
+    return replace(workload, may_stop=False, pods=pods)
