@@ -4,6 +4,7 @@ import csv as reader
 import io
 import json
 import re
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -11,10 +12,11 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
 from kubectl_cgaudit.judge.saved import load
 from kubectl_cgaudit.judge.upgrade import upgraded
-from kubectl_cgaudit.report import appendix, csv, html, markdown, ndjson, table
+from kubectl_cgaudit.report import appendix, cgroups, csv, html, markdown, ndjson, table
 from kubectl_cgaudit.report.closer import closer
 from kubectl_cgaudit.report.data import render_json
-from tests.support import V1, audited, cluster, container, node, pod
+from kubectl_cgaudit.report.screen import PLAIN
+from tests.support import V1, audited, cluster, compared, container, node, pod
 
 TWO = pod("p", container("app", "1"), container("side", "100m"))
 LIMITED = pod("p", container("app", "10m", "15m"))
@@ -149,3 +151,70 @@ def _without(workload: WorkloadAudit) -> WorkloadAudit:
         for each in workload.pods
     )
     return replace(workload, may_stop=False, pods=pods)
+
+
+def test_the_tree_of_a_node_that_does_not_come_back_says_so() -> None:
+    found = compared(
+        cluster(node(kubelet="v1.34.1"), pod("p", container("app", "500m", "1"))), V1, "runtime,kubelet=1.35"
+    )
+    assert cgroups.as_text(found).splitlines() == [
+        "n1: cgroup v1 (likely): does not start after the move (CGA101)",
+        "CGROUP                        SHARES         CPU OF NODE   QUOTA",
+        "system.slice                  1024 -> stops  20% -> stops",
+        "kubepods.slice                4096 -> stops  80% -> stops",
+        "├─ kubepods-burstable.slice   512 -> stops   80% -> stops",
+        "│  └─ default/p               512 -> stops   80% -> stops  1000m",
+        "│     └─ app                  512 -> stops   80% -> stops  1000m",
+        "└─ kubepods-besteffort.slice  2 -> stops     0% -> stops",
+    ]
+    rows = json.loads(cgroups.as_json(found))["cgroups"]
+    assert [row["stops"] for row in rows] == [True] * 6
+
+
+def test_the_tree_does_not_show_as_there_what_a_target_adds_to_a_node_that_stops(tmp_path: Path) -> None:
+    target = tmp_path / "target.yaml"
+    target.write_text("- {kubelet: 1.35.0, root: {docker: 100}}\n")
+    found = compared(cluster(node(kubelet="v1.34.1"), TWO), V1, str(target))
+    (line,) = [each for each in cgroups.as_text(found).splitlines() if each.startswith("docker ")]
+    assert re.split("  +", line.rstrip()) == ["docker", "not there", "-"]
+
+
+@pytest.mark.parametrize(
+    ("states", "pods", "last"),
+    [
+        (
+            V1,
+            "10 -> stops  67% -> stops  15m",
+            "default/p does not run after the move: a container does not start (CGA301).",
+        ),
+        (
+            "- {cgroup: v1, runtimes: {default: linear}}",
+            "10      67%          15m",
+            "default/p may not run after the move: a container does not start, if the runtime is runc and the cgroup driver is "
+            "systemd (CGA301).",
+        ),
+    ],
+)
+def test_the_tree_says_which_pods_do_not_start(states: str, pods: str, last: str) -> None:
+    found = compared(
+        cluster(node(kubelet="v1.33.1"), LIMITED, pod("q", container("c"), qos="BestEffort")), states, "runc=1.3.6"
+    )
+    lines = cgroups.as_text(found, replace(PLAIN, width=200)).splitlines()
+    assert [line for line in lines if "default/p  " in line] == [f"│  └─ default/p               {pods}"]
+    assert lines[-1] == last
+    rows = {row["pod"]: row["stops"] for row in json.loads(cgroups.as_json(found))["cgroups"] if row["level"] == "pod"}
+    assert rows == {"p": True if states == V1 else None, "q": False}
+
+
+def test_the_json_of_the_tree_says_it_of_each_case() -> None:
+    found = compared(cluster(node(kubelet="v1.34.1"), TWO), "", "runtime,kubelet=1.35")
+    rows = json.loads(cgroups.as_json(found))["cgroups"]
+    assert {row["stops"] for row in rows} == {None}
+    assert {tuple((case["when"], case["stops"]) for case in row["cases"]) for row in rows} == {
+        (
+            ("cgroup v1, linear runtime", True),
+            ("cgroup v1, quadratic runtime", True),
+            ("cgroup v2, linear runtime", False),
+            ("cgroup v2, quadratic runtime", False),
+        )
+    }

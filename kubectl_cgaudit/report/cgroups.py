@@ -8,8 +8,10 @@ from kubectl_cgaudit.judge.confidence import of_handlers
 from kubectl_cgaudit.judge.rounding import rounded
 from kubectl_cgaudit.plain import indented
 from kubectl_cgaudit.predict.tree import Cgroup
+from kubectl_cgaudit.report import fates
 from kubectl_cgaudit.report.beside import beside
 from kubectl_cgaudit.report.drawing import branches
+from kubectl_cgaudit.report.fates import Fates
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, grid, middle, wrap
 from kubectl_cgaudit.report.words import arrow, percent
 
@@ -19,7 +21,7 @@ _UNITS = {"v1": "SHARES", "v2": "WEIGHT"}
 def as_json(comparisons: Sequence[Comparison]) -> str:
     """`{"cgroups": [...]}`, a row a cgroup.
 
-    On a node with open questions a row has `cases`, one for each possibility, and `now` and `after` hold
+    On a node with open questions a row has `cases`, one for each possibility, and `now`, `after` and `stops` hold
     what all of them agree on, null for the rest.
     """
     rows = [row for comparison in comparisons for row in _rows(comparison)]
@@ -28,11 +30,13 @@ def as_json(comparisons: Sequence[Comparison]) -> str:
 
 def _rows(comparison: Comparison) -> Iterable[dict[str, Any]]:
     columns = [_pairs(case) for case in comparison.cases]
+    of_cases = [fates.of_case(comparison, case) for case in comparison.cases]
     for same in zip(*columns, strict=True):
         _, now, then = same[0]
         cgroup = now or then
         assert cgroup is not None
         moments = [(_moment(before), _moment(after)) for _, before, after in same]
+        stopping = [fates.stops(case, cgroup, fate) for case, fate in zip(comparison.cases, of_cases, strict=True)]
         row: dict[str, Any] = {
             "node": comparison.node.name,
             "level": cgroup.level,
@@ -42,11 +46,12 @@ def _rows(comparison: Comparison) -> Iterable[dict[str, Any]]:
             "cgroup": cgroup.path,
             "now": _agreed([now for now, _ in moments]),
             "after": _agreed([after for _, after in moments]),
+            "stops": stopping[0] if len(set(stopping)) == 1 else None,
         }
         if len(moments) > 1:
             row["cases"] = [
-                {"when": case.when, "now": now, "after": after}
-                for case, (now, after) in zip(comparison.cases, moments, strict=True)
+                {"when": case.when, "now": now, "after": after, "stops": stop}
+                for case, (now, after), stop in zip(comparison.cases, moments, stopping, strict=True)
             ]
         yield row
 
@@ -92,11 +97,13 @@ def _draw(comparison: Comparison, screen: Screen) -> Iterator[str]:
     sure = of_handlers(comparison, comparison.handlers)
     for case in comparison.cases:
         when = f", if {case.when}" if case.when else ""
-        head = screen.shown(f"{comparison.node.name}: cgroup {arrow(case.now.cgroup, case.then.cgroup)}{when} ({sure})")
-        pairs = list(_pairs(case))
+        lost = ": does not start after the move (CGA101)" if case.lost else ""
+        version = arrow(case.now.cgroup, case.then.cgroup)
+        head = screen.shown(f"{comparison.node.name}: cgroup {version}{when} ({sure}){lost}")
+        pairs, fate = list(_pairs(case)), fates.of_case(comparison, case)
         depths = [depth for depth, _, _ in pairs]
         rows = [
-            (branches(depths, index) + screen.shown(_label(before or after)), *_cells(before, after))
+            (branches(depths, index) + screen.shown(_label(before or after)), *_row(case, before, after, fate))
             for index, (_, before, after) in enumerate(pairs)
         ]
         yield from wrap(head, screen.width).splitlines()
@@ -106,7 +113,18 @@ def _draw(comparison: Comparison, screen: Screen) -> Iterator[str]:
         yield from lines
         if any("…" in line for line in lines):
             yield "Names are cut at …: -o json has them in full."
+        for said in fates.said(comparison, fate):
+            yield from wrap(screen.shown(said), screen.width).splitlines()
         yield ""
+
+
+def _row(case: Case, before: Cgroup | None, after: Cgroup | None, fate: Fates) -> tuple[str, str, str]:
+    """What is not there now is a root's cgroup, and of one that is never reached nothing is to be said."""
+    cgroup = before or after
+    if cgroup is None or not fates.stops(case, cgroup, fate):
+        return _cells(before, after)
+    then = " -> stops" if before else ""
+    return f"{_value(before)}{then}", f"{_share(before)}{then}", _quota(before)
 
 
 def _cells(before: Cgroup | None, after: Cgroup | None) -> tuple[str, str, str]:
