@@ -203,7 +203,7 @@ def test_what_is_open_is_no_pass_under_a_rule_of_another_kind() -> None:
     stranger = replace(low, subject=Subject("node", "n2"))
     assert [each.tag for each in elements(replace(blind, findings=(stranger,)))["CGA201.node", "n2"]] == ["system-out"]
     workload = OURS.workloads[0]
-    open_ = replace(OURS, workloads=(replace(workload, effects=("unknown",)),))
+    open_ = replace(OURS, workloads=(replace(workload, effects=("unknown",), confidence="unknown"),))
     subject = Subject("workload", workload.name, workload.namespace, workload.kind)
     about_workload = elements(replace(open_, findings=(other(rule="CGA101", severity="low", subject=subject),)))
     key = ("CGA101.web", f"{workload.kind} {workload.name}")
@@ -230,3 +230,16 @@ def test_rules_of_others_are_one_beside_ours() -> None:
     text = prometheus.render(mixed)
     assert f'cgaudit_findings{{rule="other",severity="{mixed.findings[3].severity}",to="v2+runtime"}} 1\n' in text
     assert "X1" not in text
+
+
+def test_where_only_a_start_is_open_only_the_rule_that_asks_for_it_is_an_error() -> None:
+    objects = cluster(node(kubelet="v1.33.1"), pod("p", container("c", "10m", "15m")))
+    audit = audited(objects, "- {cgroup: v1, runtimes: {default: linear}}", "runc=1.3.6")
+    assert ended(cases(audit), Failure) == [("CGA101.node", "n1"), ("CGA301.default", "Pod p")]
+    assert ended(cases(audit), Error) == []
+    excepted = replace(audit, findings=())
+    assert ended(cases(excepted), Error) == [("CGA301.default", "Pod p")]
+    (silent,) = cases(excepted)["CGA301.default", "Pod p"].result
+    assert silent.message == (
+        "It cannot be said: a container may not start, as its runtime or cgroup driver is only taken for granted. Not a pass."
+    )

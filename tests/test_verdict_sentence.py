@@ -167,3 +167,27 @@ def test_what_speaks_of_nothing_is_said_in_the_verdict(rules: str, to: str, unma
     result = audited(cluster(node(), ONE), rules, to)
     assert result.coverage.unmatched == unmatched
     assert result.verdict.sentence.endswith(f"Check what was said: {unmatched[0]}.")
+
+
+TAKEN = "- {cgroup: v1, runtimes: {default: linear}}"
+"""Nobody said that the runtime is runc and the driver systemd."""
+
+
+def test_what_only_may_not_start_is_not_said_to_run_on_an_unknown_node() -> None:
+    objects = cluster(node(kubelet="v1.33.1"), pod("p", container("c", "10m", "15m")))
+    result = audited(objects, TAKEN, "runc=1.3.6")
+    assert result.workloads[0].effects == ("unknown",)
+    assert result.verdict.sentence == (
+        "1 workload (default/p) may have a container that does not start, if the runtime is runc and the cgroup driver is "
+        "systemd."
+    )
+
+
+def test_a_runtime_without_a_name_is_an_open_question_though_its_formula_is_known() -> None:
+    objects = cluster(node(), pod("p", container("c", "1"), container("d", "50m")))
+    result = audited(objects, "- {cgroup: v2, driver: systemd, runtimes: {default: linear}}", "crun=1.23")
+    (workload,) = result.workloads
+    assert (workload.confidence, workload.possibilities, workload.effect) == ("likely", 2, "unknown")
+    assert result.verdict.sentence == (
+        "For 1 workload it cannot be said what it gains or loses, because what its nodes run is not known."
+    )

@@ -159,6 +159,11 @@ class WorkloadAudit(_Record, frozen=True):
         return self.effects[0] if self.effects else "none"
 
     @property
+    def unsettled(self) -> bool:
+        """Whether what it gains or loses cannot be said. With one possibility only whether it starts is unknown (CGA301)."""
+        return "unknown" in self.effects and (self.confidence == "unknown" or self.possibilities != 1)
+
+    @property
     def title(self) -> str:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"

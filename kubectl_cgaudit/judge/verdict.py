@@ -128,7 +128,8 @@ def _open(
     sure_losses: Mapping[Key, SureLoss],
 ) -> str:
     unread = [workload for workload in workloads if workload.unpredicted_pods]
-    open_ = [workload for workload in workloads if "unknown" in workload.effects and workload.unpredicted_pods == 0]
+    # What only may not start is named already.
+    open_ = [workload for workload in workloads if workload.unsettled and workload.unpredicted_pods == 0]
     parts = []
     if open_:
         only_who = titles[WHO_SET.title] and not titles[UNKNOWN_STATE.title]

@@ -17,6 +17,9 @@ from kubectl_cgaudit.report.pieces import Pieces, together, whole
 
 _ABOUT_NODES = frozenset(rule.id for rule in catalogue.RULES if rule.about == "node")
 _FAILS = frozenset({"critical", "high", "medium"})
+_NODE = "It cannot be said: what the node runs is not known. Not a pass."
+_WORKLOAD = "It cannot be said: what its nodes run is not known, or they were not read. Not a pass."
+_START = "It cannot be said: a container may not start, as its runtime or cgroup driver is only taken for granted. Not a pass."
 Outcome = Literal["failure", "error", "passed"]
 _Said = tuple[Finding | str, ...]
 """What a rule says of a node or workload: what it found, then the words of what is set apart."""
@@ -56,6 +59,8 @@ class _Asked(Struct, frozen=True):
     versions: Mapping[Subject, _Case]
     """Of the nodes under a rule that asks for their cgroup version alone."""
     workloads: Mapping[Subject, _Case]
+    starts: Mapping[Subject, _Case]
+    """Of the workloads under the rule that asks whether they start."""
 
     def said(self, rule: str) -> dict[Subject, _Said]:
         """What a rule says, by subject."""
@@ -71,11 +76,13 @@ class _Asked(Struct, frozen=True):
         """What a rule was asked about."""
         if rule == catalogue.V1_NODE.id:
             return self.versions
+        if rule == catalogue.WILL_NOT_START.id:
+            return self.starts
         return self.nodes if rule in _ABOUT_NODES else self.workloads
 
     def case(self, about: Subject) -> _Case:
         """The case of something of which nothing is said."""
-        return self.nodes.get(about) or self.workloads.get(about) or _silent(about, is_open=False)
+        return self.nodes.get(about) or self.workloads.get(about) or _silent(about)
 
 
 def pieces(audit: Audit) -> Pieces:
@@ -121,21 +128,21 @@ def _suites(audit: Audit) -> Iterator[_Suite]:
 
 
 def _asked(audit: Audit, places: Mapping[str, Sequence[int]]) -> _Asked:
-    nodes = {Subject("node", node.name): node.confidence == "unknown" for node in audit.nodes}
-    workloads = {
-        Subject("workload", each.name, each.namespace, each.kind): "unknown" in each.effects
-        or each.unpredicted_pods > 0
-        for each in audit.workloads
-    }
+    nodes = {Subject("node", node.name): _NODE * (node.confidence == "unknown") for node in audit.nodes}
     versions = {
-        Subject("node", node.name): "cgroup" not in node.known or node.known["cgroup"].value is None
+        Subject("node", node.name): _NODE * ("cgroup" not in node.known or node.known["cgroup"].value is None)
         for node in audit.nodes
     }
-    of_nodes, of_versions, of_workloads = (
-        {about: _silent(about, is_open=of[about]) for about in sorted(of, key=_order)}
-        for of in (nodes, versions, workloads)
+    workloads, starts = {}, {}
+    for each in audit.workloads:
+        about = Subject("workload", each.name, each.namespace, each.kind)
+        workloads[about] = _WORKLOAD * (each.unsettled or each.unpredicted_pods > 0)
+        starts[about] = workloads[about] or _START * ("unknown" in each.effects)
+    of_each = (
+        {about: _silent(about, of[about]) for about in sorted(of, key=_order)}
+        for of in (nodes, versions, workloads, starts)
     )
-    return _Asked(audit.findings, places, _set_apart(audit), of_nodes, of_versions, of_workloads)
+    return _Asked(audit.findings, places, _set_apart(audit), *of_each)
 
 
 def _cases(rule: str, asked: _Asked) -> Iterator[_Case]:
@@ -164,7 +171,7 @@ def _exceptions(asked: _Asked) -> Iterator[_Case]:
     """Those of the policy that are over or match nothing; else one that says there is none."""
     said = asked.said(catalogue.EXCEPTION.id)
     for about, of_it in said.items():
-        yield _telling(_silent(about, is_open=False), of_it)
+        yield _telling(_silent(about), of_it)
     if not said:
         yield _Case(_attributes("audit", "exceptions"), "passed")
 
@@ -187,15 +194,10 @@ def _order(subject: Subject) -> tuple[str, str]:
     return subject.namespace or subject.kind, name
 
 
-def _silent(subject: Subject, *, is_open: bool) -> _Case:
-    """The case under a rule that says nothing."""
+def _silent(subject: Subject, why_open: str = "") -> _Case:
+    """The case under a rule that says nothing, and why that is no pass if it is none."""
     attributes = _attributes(*_order(subject))
-    if not is_open:
-        return _Case(attributes, "passed")
-    why = "It cannot be said: what its nodes run is not known, or they were not read. Not a pass."
-    if subject.kind == "node":
-        why = "It cannot be said: what the node runs is not known. Not a pass."
-    return _Case(attributes, "error", "unknown", why)
+    return _Case(attributes, "error", "unknown", why_open) if why_open else _Case(attributes, "passed")
 
 
 def _telling(silent: _Case, said: _Said) -> _Case:
