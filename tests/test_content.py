@@ -7,6 +7,7 @@ from kubectl_cgaudit.judge.audit import (
     Change,
     Known,
 )
+from kubectl_cgaudit.report import html, markdown
 from kubectl_cgaudit.report.content import (
     coverage_facts,
     effect_words,
@@ -14,9 +15,13 @@ from kubectl_cgaudit.report.content import (
     node_cases,
     nominals,
     share,
+    unsettled,
 )
 from kubectl_cgaudit.report.known import sureness
 from tests.hostile import hand_made
+from tests.support import audited, cluster, container, node, pod
+
+ONE_CPU = container("c", "1")
 
 
 def test_hand_made_rows() -> None:
@@ -78,3 +83,21 @@ def test_coverage_names_what_was_set_apart() -> None:
         "Objects of no use to the audit": "2 web",
         "Objects read more than once": "1",
     }
+
+
+def test_how_many_cannot_be_said_is_what_the_verdict_says() -> None:
+    """Those that also lose were left out: their strongest effect is another."""
+    twins = [pod(f"{name}-{on}", ONE_CPU, on=on, owner=("StatefulSet", name)) for name in "de" for on in ("n1", "n2")]
+    known = "- {match: {name: n1}, cgroup: v1, driver: systemd, runtimes: {default: linear}}"
+    result = audited(cluster(node("n1"), node("n2"), *twins, pod("f", ONE_CPU, on="n2")), known)
+    said = "For 3 workloads, 2 of which also lose, it cannot be said of every pod what it gains or loses"
+    assert said in result.verdict.sentence
+    assert unsettled(result.workloads) == f"{said}."
+    assert f"## How sure\n\n**{said}.** That is not a pass: " in markdown.render(result)
+    assert f"<strong>? {said}.</strong> That is not a pass: " in html.render(result)
+
+
+def test_what_only_may_not_start_is_not_counted_with_unknown_nodes() -> None:
+    objects = cluster(node(kubelet="v1.33.1"), pod("p", container("c", "10m", "15m")))
+    result = audited(objects, "- {cgroup: v1, runtimes: {default: linear}}", "runc=1.3.6")
+    assert (result.verdict.workloads["unknown"], unsettled(result.workloads)) == (1, "")

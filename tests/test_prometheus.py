@@ -34,7 +34,7 @@ def value(found: Series, name: str, to: str = "v2+runtime", **labels: str) -> fl
 
 def test_the_recorded_cluster() -> None:
     found = series(RECORDED)
-    assert len(found) == 86
+    assert len(found) == 87
     assert value(found, "info", version=RECORDED.tool_version, schema_version=RECORDED.schema_version) == 1
     effects = ("stops", "loses", "unknown", "moves", "gains", "nominal", "none")
     assert [value(found, "workloads", effect=effect) for effect in effects] == [0, 5, 0, 2, 2, 3, 3]
@@ -78,14 +78,14 @@ def test_series_are_the_same_whatever_the_cluster_holds() -> None:
 def test_rules_that_are_none_of_ours_are_one() -> None:
     strange = tuple(replace(each, rule=f"X{index}") for index, each in enumerate(RECORDED.findings))
     found = series(replace(RECORDED, findings=strange))
-    assert len(found) == 90
+    assert len(found) == 91
     assert value(found, "findings", rule="other", severity="high") == 5
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_names(name: str) -> None:
     found = series(hand_made(name, complete=False))
-    assert len(found) == 86
+    assert len(found) == 87
     (to,) = {dict(labels)["to"] for _, labels in found}
     assert to.isprintable()
     if name.isprintable():
@@ -106,3 +106,13 @@ def test_the_time_is_there_if_it_was_given(capsys: pytest.CaptureFixture[str], m
 def test_no_label_ends_before_its_end(target: str, label: str) -> None:
     text = prometheus.render(replace(RECORDED, scenario=replace(RECORDED.scenario, to=target)))
     assert f'cgaudit_nodes_read{{to="{label}"}} 3\n' in text
+
+
+def test_what_loses_and_is_unknown_in_part_is_counted_as_unknown_too() -> None:
+    twins = [pod(f"d-{on}", container("c", "1"), on=on, owner=("StatefulSet", "d")) for on in ("n1", "n2")]
+    objects = cluster(node("n1"), node("n2"), *twins)
+    found = series(audited(objects, "- {match: {name: n1}, cgroup: v1, runtimes: {default: linear}}"))
+    effects = ("loses", "unknown")
+    assert [value(found, "workloads", effect=effect) for effect in effects] == [1, 0]
+    assert value(found, "workloads_unknown") == 1
+    assert value(series(RECORDED), "workloads_unknown") == 0

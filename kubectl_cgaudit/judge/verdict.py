@@ -135,12 +135,12 @@ def _open(
         only_who = titles[WHO_SET.title] and not titles[UNKNOWN_STATE.title]
         nodes = _their_nodes(open_)
         what = f"who set values at the root of {nodes}" if only_who else f"what {nodes} run"
-        parts.append(f"{_which(open_)}, because {what} is not known{_at_worst(open_, sure_losses)}.")
+        parts.append(f"{unsaid(open_)}, because {what} is not known{_at_worst(open_, sure_losses)}.")
     if unread:
         partly = [workload for workload in unread if workload.pod_count]
         why = f"because {'some of ' if partly else ''}{_their_nodes(unread)} were not read"
         others = _at_worst(partly, sure_losses, "; of what was read at worst")
-        parts.append(f"{_which(unread)}, {why}{others}.")
+        parts.append(f"{unsaid(unread)}, {why}{others}.")
     if not coverage.complete and not workloads:
         parts.append(_nothing(coverage))
     return " ".join(parts)
@@ -156,7 +156,8 @@ def _nothing(coverage: Coverage) -> str:
     return "No pod was audited."
 
 
-def _which(workloads: Sequence[WorkloadAudit]) -> str:
+def unsaid(workloads: Sequence[WorkloadAudit]) -> str:
+    """That it cannot be said what these gain or lose, and how many of them lose all the same."""
     count = counted(len(workloads), "workload")
     losing = sum("loses" in workload.effects for workload in workloads)
     they = "it gains or loses" if len(workloads) == 1 else "they gain or lose"

@@ -18,6 +18,7 @@ from kubectl_cgaudit.judge.audit import (
     WorkloadAudit,
 )
 from kubectl_cgaudit.judge.condition import condition
+from kubectl_cgaudit.judge.verdict import unsaid
 from kubectl_cgaudit.report import apart
 from kubectl_cgaudit.report.escape import shorten, visible
 from kubectl_cgaudit.report.stopping import stopping
@@ -111,6 +112,12 @@ def _findings(audit: Audit) -> str:
 def effect_counts(amounts: Mapping[str, int]) -> str:
     """How many workloads there are of each effect, the worst first."""
     return "; ".join(f"{EFFECT_WORDS[effect]}: {amounts[effect]}" for effect in EFFECTS if amounts.get(effect))
+
+
+def unsettled(workloads: Iterable[WorkloadAudit]) -> str:
+    """Of how many workloads it cannot be said what they gain or lose; empty if there is none."""
+    found = [workload for workload in workloads if workload.unsettled]
+    return f"{unsaid(found)}." if found else ""
 
 
 def severity_counts(amounts: Mapping[str, int]) -> str:

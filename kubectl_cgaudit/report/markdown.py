@@ -90,9 +90,8 @@ def _steps(page: Page, steps: Sequence[str]) -> str:
 def _sureness(page: Page, audit: Audit, sureness: Sequence[tuple[str, tuple[int, ...]]]) -> str:
     headers = ("Number of nodes where it is", *CONFIDENCES)
     table = page.table(headers, [(what, *map(str, amounts)) for what, amounts in sureness])
-    open_ = audit.verdict.workloads.get("unknown", 0)
-    lead = f"**For {counted(open_, 'workload')} it cannot be said what they gain or lose.**"
-    return paragraphs([f"{lead} That {content.UNKNOWN_NOTE}" if open_ else "", table, TERMS["how sure"]])
+    open_ = content.unsettled(audit.workloads)
+    return paragraphs([f"**{open_}** That {content.UNKNOWN_NOTE}" if open_ else "", table, TERMS["how sure"]])
 
 
 def _findings(page: Page, rules: Sequence[by_rule.RuleGroup]) -> str:

@@ -55,6 +55,8 @@ def _metrics(audit: Audit) -> Iterator[tuple[str, str, Iterable[_Sample]]]:
     yield "pods_unpredicted", "Active pods on nodes that could not be read.", [({}, missing)]
     workloads: list[_Sample] = [({"effect": effect}, audit.verdict.workloads.get(effect, 0)) for effect in EFFECTS]
     yield "workloads", "Workloads by their strongest effect. unknown is no pass.", workloads
+    unknown = sum("unknown" in workload.effects for workload in audit.workloads)
+    yield "workloads_unknown", "Workloads of which something cannot be said, also where they lose.", [({}, unknown)]
     states: list[_Sample] = [
         ({"state": "counted"}, len(audit.findings)),
         ({"state": "known"}, len(audit.known)),
