@@ -16,8 +16,9 @@ import pytest
 
 from kubectl_cgaudit.cli import main, policy
 from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
+from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
-from tests.support import RECORDED_FLAGS, audited, cluster, command, container, node, pod, recorded_audit
+from tests.support import RECORDED_FLAGS, audited, cluster, command, container, listed, node, pod, recorded_audit
 
 
 @pytest.mark.parametrize(
@@ -182,3 +183,22 @@ def test_a_pipe_that_nobody_reads_has_one_exit_code(words: list[str]) -> None:
     done = subprocess.run(command(*words), stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("words", [("tree",), ("tree", "n2"), ("explain", "default/p"), ("nodes",)], ids=" ".join)
+@pytest.mark.parametrize(("states", "code"), [("- {cgroup: v2}", INCOMPLETE), ("- {cgroup: v2, root: {init: 100}}", 0)])
+def test_who_shows_shares_says_where_nobody_said_what_competes(
+    words: tuple[str, ...], states: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The audit of the same nodes is incomplete."""
+    objects = (node(osImage="Talos (v1.9.1)"), node("n2"), pod("p", container("c", "1")))
+    path, said = tmp_path / "c.json", tmp_path / "states.yaml"
+    path.write_text(listed(*objects))
+    said.write_text(states)
+    assert run([*words, "-f", str(path), "--states", str(said)]) == code
+    line = (
+        "incomplete: node n1: Talos has no system.slice: init, system and podruntime compete with pods at the root, and nobody "
+        "said with what weight. Say it with --states (root: {init: N, system: N, podruntime: N}), as `talosctl cgroups --preset "
+        "cpu` shows it.\n"
+    )
+    assert capsys.readouterr().err == (line if code else "")

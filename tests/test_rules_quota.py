@@ -36,12 +36,10 @@ def test_302_a_limit_of_the_pod_alone_acts_by_each_nodes_own_runtime() -> None:
         pod(f"p-{on}", container("c"), resources={"requests": {"cpu": "50m"}, "limits": {"cpu": "77m"}}, on=on)
         for on in ("a", "b")
     ]
-    rules = (
-        "- {{match: {{name: a}}, cgroup: v2, kubelet: '1.35.2', runtimes: {{default: {}}}}}\n- {{match: {{name: b}}, "
-    )
-    rules += "cgroup: v2, kubelet: '1.35.2', runtimes: {{default: {}}}}}"
+    rules = "- {{match: {{name: a}}, cgroup: v2, runtimes: {{default: {}}}}}\n"
+    rules += "- {{match: {{name: b}}, cgroup: v2, runtimes: {{default: {}}}}}"
     for first, second in (("crun 1.25", "runc 1.3.6"), ("runc 1.3.6", "crun 1.25")):
-        objects = cluster(node("a"), node("b"), *placed)
+        objects = cluster(node("a", kubelet="v1.35.2"), node("b", kubelet="v1.35.2"), *placed)
         found = of_rule(audited(objects, rules.format(first, second), "v2"), "CGA302")
         assert list(found) == ["default/p-b" if first.startswith("crun") else "default/p-a"]
 

@@ -37,7 +37,7 @@ def explain_command(pod: str, to: str, **flags: Any) -> int:
     comparison = find_node(found.node or "", cluster, comparisons)
     screen = output.screen(output.Output("text", None))
     output.show(explain.render(comparison, found, handler(found.runtime_class, cluster), screen))
-    return exit_code(cluster)
+    return exit_code(cluster, comparisons)
 
 
 def _find(namespace: str, name: str, cluster: Cluster) -> Pod:

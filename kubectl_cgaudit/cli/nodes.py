@@ -39,4 +39,4 @@ def nodes_command(outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> 
         "json": lambda _: nodes.as_json(found, events_read=read),
     }
     output.deliver([(each, texts[each.format](each)) for each in wanted])
-    return exit_code(cluster)
+    return exit_code(cluster, comparisons)

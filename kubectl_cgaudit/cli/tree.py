@@ -1,6 +1,6 @@
 """`kubectl cgaudit tree`."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import click
@@ -41,14 +41,15 @@ def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: A
 
     wanted = output.parse(outputs, _FORMATS, spared.inputs(flags, to))
     cluster, comparisons = compare(to, flags)
+    shown = comparisons
     if node is not None:
-        comparisons = (find_node(node.removeprefix("node/").removeprefix("nodes/"), cluster, comparisons),)
+        shown = (find_node(node.removeprefix("node/").removeprefix("nodes/"), cluster, comparisons),)
     write: dict[str, Callable[[output.Output], str]] = {
-        "text": lambda each: cgroups.as_text(comparisons, output.screen(each)),
-        "json": lambda _: cgroups.as_json(comparisons),
+        "text": lambda each: cgroups.as_text(shown, output.screen(each)),
+        "json": lambda _: cgroups.as_json(shown),
     }
     output.deliver([(each, write[each.format](each)) for each in wanted])
-    return exit_code(cluster)
+    return exit_code(cluster, comparisons)
 
 
 def read(chosen: options.Source, *, measured: bool = True) -> tuple[Cluster, tuple[Rule, ...]]:
@@ -93,11 +94,14 @@ def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) 
     raise NotFoundError(f"there is no node {name!r}; there are {named((c.node.name for c in comparisons), _NAMED)}")
 
 
-def exit_code(cluster: Cluster, told: Container[str] = ()) -> int:
-    """3 if something could not be read, else 0. What it was is said on stderr, but for what was `told` in the report."""
+def exit_code(cluster: Cluster, comparisons: Sequence[Comparison] = (), told: Container[str] = ()) -> int:
+    """3 if something could not be read, else 0. What it was is said on stderr, but for what was `told` in the report.
+
+    `comparisons` are for who shows shares: on some nodes they cannot be said.
+    """
     from kubectl_cgaudit.judge.coverage import cover
 
-    coverage = cover(cluster, ())
+    coverage = cover(cluster, comparisons=comparisons)
     for gap in coverage.gaps:
         if gap.what not in told:
             say(f"incomplete: {visible(gap.what)}: {visible(gap.why)}. {visible(gap.remedy)}.")

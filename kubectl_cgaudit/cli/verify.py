@@ -46,7 +46,8 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     }
     output.deliver([(each, write[each.format](each)) for each in wanted])
     shown = output.Output("text", None) in wanted
-    incomplete = exit_code(cluster, {f"kubelet of {node}" for node in result.not_compared} if shown else ())
+    told = {f"kubelet of {node}" for node in result.not_compared} if shown else ()
+    incomplete = exit_code(cluster, told=told)
     if result.differences or result.contradicted:
         return FOUND
     return INCOMPLETE if result.few_containers else incomplete

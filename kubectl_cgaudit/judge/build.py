@@ -6,7 +6,6 @@ from typing import cast
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cgroups.version import was_checked
 from kubectl_cgaudit.collect.model import Cluster
-from kubectl_cgaudit.detect.reading import has_no_slice
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.judge import nodes
@@ -48,8 +47,7 @@ def audit(
 ) -> Audit:
     """Judge a cluster. Raises UsageError when a states or target file does not fit one of its nodes."""
     comparisons = compare(cluster, rules, scenario)
-    without_slice = tuple(each.node.name for each in comparisons if has_no_slice(each.node) and not each.state.root)
-    coverage = cover(cluster, tuple(unmatched(cluster, comparisons, rules, scenario)), without_slice)
+    coverage = cover(cluster, tuple(unmatched(cluster, comparisons, rules, scenario)), comparisons)
     context = Context(cluster, thresholds)
     judged = Judged(context, comparisons, POD_RULES)
     # Before the workloads are made, which lets go of what is kept of them.

@@ -5,23 +5,25 @@ from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from kubectl_cgaudit.collect.model import Cluster, NodeKind, Pod
+from kubectl_cgaudit.detect.reading import has_no_slice
 from kubectl_cgaudit.judge import own_resources
 from kubectl_cgaudit.judge.audit import Coverage, GapRecord
+from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.text import capital, counted, named, these
 
 _SPACES = 10
 _READ = "read: top owners"
 
 
-def cover(cluster: Cluster, unmatched: tuple[str, ...], without_slice: tuple[str, ...] = ()) -> Coverage:
-    """The coverage of an audit of this cluster; `without_slice` are nodes without a system.slice, of which nobody said more."""
+def cover(cluster: Cluster, unmatched: tuple[str, ...] = (), comparisons: Sequence[Comparison] = ()) -> Coverage:
+    """The coverage of an audit of this cluster; of its nodes compared, too, if shares are shown of them."""
     reading = cluster.reading
     kinds: dict[str, NodeKind] = {node.name: node.kind for node in cluster.nodes}
     active = [pod for pod in cluster.pods if not pod.finished]
     placed = Counter(kinds[pod.node] for pod in active if pod.node in kinds)
     gaps = [GapRecord(gap.what, gap.why, gap.remedy, gap.kind, gap.members) for gap in reading.gaps]
     gaps += _no_match(cluster) + _unusable(cluster) + _missing(cluster) + _without_kubepods(cluster)
-    gaps += _unread_classes(active, cluster) + _without_slice(without_slice) + own_resources.gaps(cluster, active)
+    gaps += _unread_classes(active, cluster) + _without_slice(comparisons) + own_resources.gaps(cluster, active)
     return Coverage(
         complete=not gaps,
         source=reading.source,
@@ -115,7 +117,9 @@ def _without_kubepods(cluster: Cluster) -> list[GapRecord]:
     return [GapRecord(these("node", found), why, remedy, "node without kubepods", found)]
 
 
-def _without_slice(names: tuple[str, ...]) -> list[GapRecord]:
+def _without_slice(comparisons: Sequence[Comparison]) -> list[GapRecord]:
+    """Nodes without a system.slice, of which nobody said what competes with pods in its place."""
+    names = tuple(each.node.name for each in comparisons if has_no_slice(each.node) and not each.state.root)
     if not names:
         return []
     why = "Talos has no system.slice: init, system and podruntime compete with pods at the root, and nobody said with what weight"
