@@ -7,7 +7,9 @@ from kubectl_cgaudit.judge.audit import (
     Change,
     Known,
 )
+from kubectl_cgaudit.judge.rules.catalogue import CONTRADICTED, UNKNOWN_STATE
 from kubectl_cgaudit.report import html, markdown
+from kubectl_cgaudit.report.by_rule import rules
 from kubectl_cgaudit.report.content import (
     coverage_facts,
     effect_words,
@@ -101,3 +103,21 @@ def test_what_only_may_not_start_is_not_counted_with_unknown_nodes() -> None:
     objects = cluster(node(kubelet="v1.33.1"), pod("p", container("c", "10m", "15m")))
     result = audited(objects, "- {cgroup: v1, runtimes: {default: linear}}", "runc=1.3.6")
     assert (result.verdict.workloads["unknown"], unsettled(result.workloads)) == (1, "")
+
+
+def test_findings_of_one_rule_with_other_titles_have_their_own_reason() -> None:
+    """Evidence that contradicts itself stood under why nothing is known, or the other way round."""
+    seen = {"runtimeHandlers": [{"name": "", "features": {"recursiveReadOnlyMounts": True, "userNamespaces": False}}]}
+    older = node("n2", containerRuntimeVersion="containerd://2.0.1")
+    older["status"] |= seen
+    states = "- {match: {name: n2}, cgroup: v2, driver: systemd, runtimes: {default: quadratic}}"
+    result = audited(cluster(node("n1"), older, pod("p", ONE_CPU), pod("q", ONE_CPU, on="n2")), states)
+    groups = [each for each in rules(result.findings, 10) if each.rule == "CGA102"]
+    assert [(each.title, each.why, each.first, each.amount) for each in groups] == [
+        (CONTRADICTED.title, CONTRADICTED.why, True, 1),
+        (UNKNOWN_STATE.title, UNKNOWN_STATE.why, False, 1),
+    ]
+    assert [each.groups[0].findings[0].subject.name for each in groups] == ["n2", "n1"]
+    shown = html.render(result)
+    assert (shown.count('id="CGA102"'), shown.count("<span>evidence contradicts itself</span>")) == (1, 1)
+    assert shown.count("<span>node state not known</span>") == 1

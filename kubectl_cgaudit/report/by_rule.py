@@ -17,9 +17,11 @@ class Remedied(Struct, frozen=True):
 
 
 class RuleGroup(Struct, frozen=True):
-    """The findings of a rule."""
+    """The findings of a rule that have one title, and so one reason why they matter."""
 
     rule: str
+    first: bool
+    """Whether a link to the rule leads here: it may have several titles."""
     title: str
     why: str
     counts: str
@@ -29,27 +31,30 @@ class RuleGroup(Struct, frozen=True):
 
 
 def rules(findings: Iterable[Finding], most: int) -> list[RuleGroup]:
-    """The findings by rule, the worst first; within a rule those that one remedy answers together.
+    """The findings by rule and title, the worst first; within these those that one remedy answers together.
 
-    Of each rule so many are kept that the first `most` can be shown.
+    Of each so many are kept that the first `most` can be shown.
     """
-    severities: dict[str, Counter[str]] = defaultdict(Counter)
-    by_rule: dict[str, dict[str, list[Finding]]] = defaultdict(dict)
+    severities: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    by_rule: dict[tuple[str, str], dict[str, list[Finding]]] = defaultdict(dict)
     for finding in findings:
-        severities[finding.rule][finding.severity] += 1
-        by_remedy = by_rule[finding.rule]
+        key = finding.rule, finding.title
+        severities[key][finding.severity] += 1
+        by_remedy = by_rule[key]
         answered = by_remedy.get(finding.remedy)
         if answered is None and len(by_remedy) < most:
             by_remedy[finding.remedy] = [finding]
         elif answered is not None and len(answered) < most:
             answered.append(finding)
-    return [_rule_group(severities[rule], by_remedy) for rule, by_remedy in by_rule.items()]
+    # Of several titles of a rule the last written stays: the first.
+    places = dict(reversed(by_rule))
+    return [_rule_group(severities[of], by_remedy, first=places[of[0]] == of[1]) for of, by_remedy in by_rule.items()]
 
 
-def _rule_group(severities: Counter[str], by_remedy: Mapping[str, Sequence[Finding]]) -> RuleGroup:
+def _rule_group(severities: Counter[str], by_remedy: Mapping[str, Sequence[Finding]], *, first: bool) -> RuleGroup:
     groups = [Remedied(remedy, answered) for remedy, answered in by_remedy.items()]
-    first = groups[0].findings[0]
-    return RuleGroup(first.rule, first.title, first.why, severity_counts(severities), severities.total(), groups)
+    any_ = groups[0].findings[0]
+    return RuleGroup(any_.rule, first, any_.title, any_.why, severity_counts(severities), severities.total(), groups)
 
 
 def within(group: RuleGroup, most: int) -> tuple[list[Remedied], int]:
