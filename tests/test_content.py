@@ -19,6 +19,7 @@ from kubectl_cgaudit.report.content import (
     share,
     unsettled,
 )
+from kubectl_cgaudit.report.inside import moving
 from kubectl_cgaudit.report.known import sureness
 from tests.hostile import hand_made
 from tests.support import audited, cluster, container, node, pod
@@ -121,3 +122,24 @@ def test_findings_of_one_rule_with_other_titles_have_their_own_reason() -> None:
     shown = html.render(result)
     assert (shown.count('id="CGA102"'), shown.count("<span>evidence contradicts itself</span>")) == (1, 1)
     assert shown.count("<span>node state not known</span>") == 1
+
+
+# On an unknown node the runtime may move 2.2% of a's part of its pod, less than the threshold.
+LITTLE = (node(), pod("p", container("a", "1"), container("b", "800m")))
+MUCH = pod("q", container("a", "1"), container("b", "100m"))
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "names"),
+    [((), ["q"]), (("pod-move=0.5%",), ["q", "p"]), (("pod-move=20%",), [])],
+)
+def test_an_unknown_node_alone_is_no_move_inside_a_pod(thresholds: tuple[str, ...], names: list[str]) -> None:
+    audit = audited(cluster(*LITTLE, MUCH), "", "v2+runtime", *thresholds)
+    assert {each.effect for each in audit.workloads} == {"unknown"}
+    assert [each.workload.name for each in moving(audit)] == names
+
+
+def test_an_audit_that_names_no_threshold_is_taken_to_have_the_usual_one() -> None:
+    audit = audited(cluster(*LITTLE, MUCH), "", "v2+runtime", "pod-move=20%")
+    unnamed = replace(audit, scenario=replace(audit.scenario, thresholds={}))
+    assert [each.workload.name for each in moving(unnamed)] == ["q"]

@@ -107,7 +107,7 @@ def test_the_dots_are_the_containers() -> None:
 
 
 def test_where_cpu_moves_inside_pods() -> None:
-    found = moving(recorded_audit().workloads)
+    found = moving(recorded_audit())
     assert [each.workload.title for each in found] == [
         "shop/payments",
         "platform/node-exporter",

@@ -49,7 +49,7 @@ def render(audit: Audit) -> str:
     by_workload = closer.by_subject(audit.findings, changed[: LIMITS.cards])
     template = _environment().get_template("report.html.j2")
     groups, rules = grouped(audit.nodes), by_rule.rules(audit.findings, LIMITS.findings)
-    moving_pods, sureness = moving(audit.workloads), known.sureness(audit.nodes)
+    moving_pods, sureness = moving(audit), known.sureness(audit.nodes)
 
     def draw(limits: Limits) -> str:
         rows = list(islice(appendix.rows(audit.workloads), limits.containers + 1))

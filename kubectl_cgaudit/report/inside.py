@@ -1,11 +1,13 @@
 """Where CPU moves between the containers of a pod: each container's part, now and after."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.audit import ContainerAudit, WorkloadAudit
+from kubectl_cgaudit.judge.audit import Audit, ContainerAudit, WorkloadAudit
 from kubectl_cgaudit.judge.source import named
+from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.lazy import Lazy
 from kubectl_cgaudit.report.words import percent, signed, unit
 
@@ -53,17 +55,21 @@ class _Moving(Lazy[Inside]):
         return _inside(self._workloads[index])
 
 
-def moving(workloads: Iterable[WorkloadAudit]) -> Sequence[Inside]:
+def moving(audit: Audit) -> Sequence[Inside]:
     """The workloads in which CPU moves beyond the threshold, or may, most first; each by its worst pod."""
-    found = [workload for workload in workloads if _moves(workload)]
+    usual = Thresholds()
+    limits = replace(usual, pod_move=audit.scenario.thresholds.get("pod-move", usual.pod_move))
+    found = [workload for workload in audit.workloads if _moves(workload, limits)]
     found.sort(key=lambda each: (each.inside_pod.change if each.inside_pod else 0.0, each.title, each.kind))
     return _Moving(found)
 
 
-def _moves(workload: WorkloadAudit) -> bool:
+def _moves(workload: WorkloadAudit, limits: Thresholds) -> bool:
+    """What is unknown may be all but this: then only how much moves at worst says whether it counts."""
     if workload.inside_pod is None or signed(workload.inside_pod.change) == "0%":
         return False
-    return "moves" in workload.effects or "unknown" in workload.effects
+    may_move = "unknown" in workload.effects and limits.moves(workload.inside_pod.change)
+    return "moves" in workload.effects or may_move
 
 
 def _inside(workload: WorkloadAudit) -> Inside:

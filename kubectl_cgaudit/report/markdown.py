@@ -27,7 +27,7 @@ _WHY_QUESTION = "“The blog says 39 becomes 100, so why does my share not chang
 def render(audit: Audit) -> str:
     """The audit as a Markdown document of at most `MOST` characters."""
     groups, rules = grouped(audit.nodes), by_rule.rules(audit.findings, START.findings)
-    rows, inside = _first_rows(audit.workloads, START.containers), moving(audit.workloads)
+    rows, inside = _first_rows(audit.workloads, START.containers), moving(audit)
     sureness, set_apart = known.sureness(audit.nodes), apart.parts(audit)
 
     def draw(limits: Limits) -> str:
