@@ -23,6 +23,12 @@ class NotFoundError(CgauditError):
     """The node or pod that was asked for is not among what was read."""
 
 
+class UnreadError(NotFoundError):
+    """It may be there all the same: something could not be read, and the command line exits as for that."""
+
+    exit_code = 3
+
+
 class UsageError(CgauditError):
     """What the user wrote (a flag, a states file, a target) is wrong; the command line exits with 2."""
 

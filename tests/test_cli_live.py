@@ -14,6 +14,7 @@ from kubectl_cgaudit.collect import kubelet
 from tests.support import GOLDEN, STATES, container, node, pod
 from tests.vcr_support import (
     a_list,
+    a_status,
     denied_account,
     forbidden_owners,
     interactions,
@@ -196,3 +197,99 @@ def test_one_bad_kubelet_costs_one_nodes_evidence(
 def test_direct_speaks_as_oneself(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--kubelet=direct", "--as", "somebody"]) == 2
     assert capsys.readouterr().err.startswith("error: --kubelet=direct asks as yourself")
+
+
+def namespaced(*, nodes_end: bool = True) -> Callable[[str], Reply]:
+    """An API server that lets list the nodes and the pods of namespace shop; its list of nodes may break off."""
+    empty = {"runtimeclasses": "RuntimeClass", "replicasets": "ReplicaSet", "jobs": "Job", "events": "Event"}
+
+    def answer(path: str) -> Reply:
+        where, _, query = path.partition("?")
+        plural = where.rpartition("/")[2]
+        if plural == "nodes" and "continue" in query:
+            return a_status(500, "away")
+        if plural == "nodes":
+            return a_list("Node", node("n1"), **({} if nodes_end else {"continue": "t"}))
+        if where == "/api/v1/namespaces/shop/pods":
+            there = [pod(name, container("c", "1"), on=on, namespace="shop") for name, on in (("a", "n1"), ("b", "n2"))]
+            return a_list("Pod", *there)
+        return a_list(empty[plural]) if plural in empty else a_status(403, "no")
+
+    return answer
+
+
+OTHERS = (
+    "incomplete: pods of the other namespaces: pods may not be listed cluster-wide (403). Ask for list on pods "
+    "cluster-wide; until then effective shares are upper bounds, because siblings are unseen.\n"
+)
+HOMELESS = (
+    "incomplete: node n2: 1 pod runs there, but the Node is not among what was read. "
+    "Read all nodes together with the pods.\n"
+)
+
+
+def test_explain_reads_the_namespace_that_it_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serve(namespaced()) as server:
+        config = kubeconfig(tmp_path / "config", server=server.url)
+        assert run(["explain", "shop/a", "--kubeconfig", config]) == 3
+    said = capsys.readouterr()
+    assert said.out.startswith("shop/a on n1")
+    assert said.err == OTHERS + HOMELESS
+    assert [each.path for each in server.requests if "/namespaces/" in each.path] == [
+        "/api/v1/namespaces/shop/pods?limit=500"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (
+            ["explain", "shop/c"],
+            f"{OTHERS}{HOMELESS}error: pod shop/c is not among what could be read; namespace shop has a, b\n",
+        ),
+        (
+            ["explain", "data/a"],
+            "incomplete: pods: pods may not be listed cluster-wide or in namespace data (403). Ask for list on pods "
+            "cluster-wide, or give -n with a namespace whose pods you may list.\n"
+            "error: pod data/a is not among what could be read; no pod was read\n",
+        ),
+        # Of its node no more is known than that a pod runs there.
+        (
+            ["explain", "shop/b"],
+            f"{OTHERS}{HOMELESS}error: node 'n2' is not among what could be read; there are n1\n",
+        ),
+    ],
+)
+def test_what_was_not_read_is_not_said_to_be_absent(
+    words: list[str], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serve(namespaced()) as server:
+        config = kubeconfig(tmp_path / "config", server=server.url)
+        assert run([*words, "--kubeconfig", config]) == 3
+    assert capsys.readouterr() == ("", error)
+
+
+@pytest.mark.parametrize(
+    ("whole", "code", "error"),
+    [
+        (True, 1, "error: there is no node 'n9'; there are n1\n"),
+        (
+            False,
+            3,
+            "incomplete: nodes: the list broke off after 1 node (500: away). Run the audit again.\n"
+            "error: node 'n9' is not among what could be read; there are n1\n",
+        ),
+    ],
+)
+def test_a_node_is_absent_only_where_all_were_read(
+    whole: bool, code: int, error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], pauses: list[float]
+) -> None:
+    def answer(path: str) -> Reply:
+        return (
+            a_list("Pod", pod("p", on="n1")) if path.startswith("/api/v1/pods") else namespaced(nodes_end=whole)(path)
+        )
+
+    with serve(answer) as server:
+        config = kubeconfig(tmp_path / "config", server=server.url)
+        assert run(["tree", "n9", "--kubeconfig", config]) == code
+    assert capsys.readouterr() == ("", error)

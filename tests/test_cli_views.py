@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.cli.nearby import absent
+from kubectl_cgaudit.collect.model import Cluster, Gap
 from tests.support import RECORDED_FLAGS, cluster, container, listed, node, pod
 
 
@@ -117,14 +119,34 @@ def test_explain_of_what_is_no_pod_says_what_can_be_explained(
 def test_of_many_pods_five_are_named_and_none_that_has_ended() -> None:
     pods = [pod(f"w-{number}", container("c", "1"), owner=("StatefulSet", "w")) for number in range(7)]
     done = pod("w-00", container("c", "1"), owner=("StatefulSet", "w"), phase="Succeeded")
-    assert absent("default", "w", cluster(node(), done, *pods)) == (
+    assert str(absent("default", "w", cluster(node(), done, *pods))) == (
         "StatefulSet default/w is no pod; explain one of its pods: "
         "default/w-0, default/w-1, default/w-2, default/w-3, default/w-4 and 2 more"
     )
-    assert absent("default", "w", cluster(node(), done)) == (
+    assert str(absent("default", "w", cluster(node(), done))) == (
         "StatefulSet default/w has no pod on a node now; try again when one runs"
     )
-    assert absent("default", "w", cluster(node())) == "there is no pod default/w; no pod was read"
+    assert str(absent("default", "w", cluster(node()))) == "there is no pod default/w; no pod was read"
+
+
+def test_what_may_be_there_all_the_same_is_not_said_to_be_absent() -> None:
+    def partly(what: str, *objects: dict[str, Any]) -> Cluster:
+        whole = cluster(node(), *objects)
+        return structs.replace(whole, reading=structs.replace(whole.reading, gaps=(Gap(what, "why", "Remedy"),)))
+
+    done = pod("w-0", container("c", "1"), owner=("StatefulSet", "w"), phase="Succeeded")
+    for name, error in (
+        ("w", "StatefulSet default/w has no pod on a node among what could be read; try again when all is read"),
+        ("w-1", "pod default/w-1 is not among what could be read; did you mean default/w-0?"),
+    ):
+        found = absent("default", name, partly("pods", done))
+        assert (str(found), found.exit_code) == (error, 3)
+    # No pod is unread because a kubelet did not answer, or a node was not read.
+    for what in ("kubelet of n1", "nodes", "Node pod-1", "Podgroups"):
+        found = absent("default", "w-1", partly(what, done))
+        assert (str(found), found.exit_code) == ("there is no pod default/w-1; did you mean default/w-0?", 1)
+    for what in ("3 Pods: a, b, c", "Pod a", "pods of 2 namespaces: a, b", "objects of a.json"):
+        assert absent("default", "w-1", partly(what, done)).exit_code == 3
 
 
 @pytest.mark.parametrize(

@@ -139,15 +139,18 @@ def test_account_with_one_namespace(recorded, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("namespace", "where"),
-    [(None, "cluster-wide or in namespace default"), ("shop", "cluster-wide or in namespace shop")],
+    ("namespace", "where", "or_one"),
+    [
+        (None, "cluster-wide or in namespace default", ", or give -n with a namespace whose pods you may list"),
+        ("shop", "cluster-wide or in namespace shop", ""),
+    ],
 )
-def test_no_pods_at_all(tmp_path, namespace, where):
+def test_no_pods_at_all(tmp_path, namespace, where, or_one):
     with serve(only(pods=a_status(403, "no"))) as server:
         cluster = read(local(tmp_path, server), namespace)
     assert cluster.pods == ()
     assert cluster.reading.gaps == (
-        Gap("pods", f"pods may not be listed {where} (403)", "Ask for list on pods cluster-wide"),
+        Gap("pods", f"pods may not be listed {where} (403)", f"Ask for list on pods cluster-wide{or_one}"),
     )
 
 

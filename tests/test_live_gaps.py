@@ -193,7 +193,10 @@ def test_what_is_said_of_pods_that_may_be_read_in_part(monkeypatch: pytest.Monke
     ]
     _, gaps, _ = pods_read({**refused, "namespaces": [failing(403)], of("own"): [failing(403)]}, monkeypatch, own="own")
     where = "pods may not be listed cluster-wide or in namespace own (403)"
-    assert gaps == [Gap("pods", where, "Ask for list on pods cluster-wide")]
+    ask = "Ask for list on pods cluster-wide"
+    assert gaps == [Gap("pods", where, f"{ask}, or give -n with a namespace whose pods you may list")]
+    _, gaps, _ = pods_read({**refused, of("own"): [failing(403)]}, monkeypatch, "own")
+    assert gaps == [Gap("pods", where, ask)]
     _, gaps, _ = pods_read({**refused, "namespaces": [page()]}, monkeypatch)
     assert gaps == [Gap("pods", CLUSTER_WIDE, "Ask for list on pods cluster-wide")]
 

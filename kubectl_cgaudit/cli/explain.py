@@ -5,7 +5,8 @@ from typing import Any
 import click
 
 from kubectl_cgaudit.cli import options, output
-from kubectl_cgaudit.cli.tree import compare, exit_code, find_node
+from kubectl_cgaudit.cli.nearby import absent
+from kubectl_cgaudit.cli.tree import compare, exit_code, find_node, told
 from kubectl_cgaudit.collect.model import Cluster, Pod
 from kubectl_cgaudit.errors import NotFoundError, UsageError
 
@@ -20,7 +21,6 @@ def explain_command(pod: str, to: str, **flags: Any) -> int:
     \b
     Example: kubectl cgaudit explain shop/checkout-d5491e7e7-37202 --states states.yaml
     """
-    from kubectl_cgaudit.cli.nearby import absent
     from kubectl_cgaudit.detect.handlers import handler
     from kubectl_cgaudit.report import explain
 
@@ -29,10 +29,10 @@ def explain_command(pod: str, to: str, **flags: Any) -> int:
     if not (before or given) or not name:
         missing = "namespace" if name else "pod"
         raise UsageError(f"{pod!r} names no {missing}; write NAMESPACE/POD, or give -n NAMESPACE")
-    cluster, comparisons = compare(to, flags)
+    cluster, comparisons = compare(to, flags, home=before)
     if given and before and all(each.namespace != before for each in cluster.pods):
         # As kubectl takes it: deploy/checkout -n shop.
-        raise NotFoundError(absent(given, name, cluster, before))
+        raise told(absent(given, name, cluster, before), cluster)
     found = _find(before or given, name, cluster)
     comparison = find_node(found.node or "", cluster, comparisons)
     screen = output.screen(output.Output("text", None))
@@ -41,8 +41,6 @@ def explain_command(pod: str, to: str, **flags: Any) -> int:
 
 
 def _find(namespace: str, name: str, cluster: Cluster) -> Pod:
-    from kubectl_cgaudit.cli.nearby import absent
-
     for pod in cluster.pods:
         if (pod.namespace, pod.name) == (namespace, name):
             if pod.node is None:
@@ -50,4 +48,4 @@ def _find(namespace: str, name: str, cluster: Cluster) -> Pod:
             if pod.finished:
                 raise NotFoundError(f"pod {namespace}/{name} has finished: its cgroups are gone")
             return pod
-    raise NotFoundError(absent(namespace, name, cluster))
+    raise told(absent(namespace, name, cluster), cluster)

@@ -1,9 +1,11 @@
 """What to say of a pod that is not there: whose name it is instead, or which others there are."""
 
+import re
 from difflib import get_close_matches
 
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.collect.owners import workload
+from kubectl_cgaudit.errors import NotFoundError, UnreadError
 from kubectl_cgaudit.report.words import with_kind
 from kubectl_cgaudit.text import named
 
@@ -12,8 +14,17 @@ _NEAR = 3
 _SPACES = 10
 
 
-def absent(namespace: str, name: str, cluster: Cluster, kind: str = "") -> str:
-    """Why there is no such pod, and what can be asked for. A `kind` says that a workload's name was given on purpose."""
+def in_doubt(cluster: Cluster, kind: str) -> bool:
+    """Whether a `node` or `pod` that is not among what was read may be there all the same: a gap tells of such, or of all."""
+    of_kind = re.compile(rf"(\d+ )?({kind}s?|objects)\b", re.IGNORECASE)
+    return any(of_kind.match(gap.what) for gap in cluster.reading.gaps)
+
+
+def absent(namespace: str, name: str, cluster: Cluster, kind: str = "") -> NotFoundError:
+    """The error for a pod that is not there: why, and what can be asked for.
+
+    A `kind` says that a workload's name was given on purpose.
+    """
     owners = [(pod, workload(pod, cluster)) for pod in cluster.pods]
     owned = [(pod, owner) for pod, owner in owners if owner.name == name and _is(kind, owner.kind)]
     if owned:
@@ -22,21 +33,31 @@ def absent(namespace: str, name: str, cluster: Cluster, kind: str = "") -> str:
         running = [f"{pod.namespace}/{pod.name}" for pod in pods if pod.node and not pod.finished]
         what = f"{owner.kind} {first.namespace}/{name}"
         if running:
-            return f"{what} is no pod; explain one of its pods: {named(running, _PODS)}"
-        return f"{what} has no pod on a node now; try again when one runs"
-    asked = f"there is no {kind or 'pod'} {namespace}/{name}"
+            return NotFoundError(f"{what} is no pod; explain one of its pods: {named(running, _PODS)}")
+        if in_doubt(cluster, "pod"):
+            return UnreadError(f"{what} has no pod on a node among what could be read; try again when all is read")
+        return NotFoundError(f"{what} has no pod on a node now; try again when one runs")
+    asked = f"{kind or 'pod'} {namespace}/{name}"
+    instead = _instead(namespace, name, cluster, [owner.name for pod, owner in owners if pod.namespace == namespace])
+    if in_doubt(cluster, "pod"):
+        return UnreadError(f"{asked} is not among what could be read; {instead}")
+    return NotFoundError(f"there is no {asked}; {instead}")
+
+
+def _instead(namespace: str, name: str, cluster: Cluster, owners: list[str]) -> str:
+    """What is there and may have been meant; `owners` are the workloads of the namespace."""
     here = [pod.name for pod in cluster.pods if pod.namespace == namespace]
-    names = dict.fromkeys([*here, *(owner.name for pod, owner in owners if pod.namespace == namespace)])
+    names = dict.fromkeys([*here, *owners])
     alike = [f"{pod.namespace}/{name}" for pod in cluster.pods if pod.name == name]
     alike += [f"{namespace}/{near}" for near in get_close_matches(name, names, n=_NEAR)]
     if alike:
-        return f"{asked}; did you mean {' or '.join(alike[:_NEAR])}?"
+        return f"did you mean {' or '.join(alike[:_NEAR])}?"
     if here:
-        return f"{asked}; namespace {namespace} has {named(here, _PODS)}"
+        return f"namespace {namespace} has {named(here, _PODS)}"
     spaces = sorted({pod.namespace for pod in cluster.pods})
     near = get_close_matches(namespace, spaces, n=1)
     listed = named([*near, *(space for space in spaces if space not in near)], _SPACES)
-    return f"{asked}; {f'there are pods in {listed}' if spaces else 'no pod was read'}"
+    return f"there are pods in {listed}" if spaces else "no pod was read"
 
 
 def _is(said: str, kind: str) -> bool:

@@ -94,6 +94,8 @@ class Source(NamedTuple):
     kubelet: str | None
     """`proxy`, `direct` or `files:DIR`."""
     kubelet_insecure: bool
+    home: str = ""
+    """The namespace that is read where not all of them can be and none is chosen; empty for that of the context."""
 
 
 def source_options(command: F) -> F:
@@ -207,6 +209,7 @@ def collect(chosen: Source, progress: "Progress", *, measured: bool = True) -> "
         as_user=chosen.as_user,
         as_groups=chosen.as_groups,
         timeout_seconds=chosen.timeout_seconds,
+        home=chosen.home,
     )
     asked = None
     if chosen.kubelet in ("proxy", "direct"):

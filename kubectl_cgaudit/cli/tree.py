@@ -8,10 +8,11 @@ import click
 from kubectl_cgaudit.cli import options, output, spared
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.codes import INCOMPLETE
+from kubectl_cgaudit.cli.nearby import in_doubt
 from kubectl_cgaudit.cli.progress import Progress
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect.states import Rule
-from kubectl_cgaudit.errors import InterruptedAuditError, NotFoundError
+from kubectl_cgaudit.errors import InterruptedAuditError, NotFoundError, UnreadError
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.text import named
@@ -66,13 +67,16 @@ def read(chosen: options.Source, *, measured: bool = True) -> tuple[Cluster, tup
         progress.close()
 
 
-def compare(to: str, flags: dict[str, Any]) -> tuple[Cluster, tuple[Comparison, ...]]:
-    """Read the input and compare its nodes. What of --states and --to speaks of nothing there is said on stderr."""
+def compare(to: str, flags: dict[str, Any], home: str = "") -> tuple[Cluster, tuple[Comparison, ...]]:
+    """Read the input and compare its nodes. What of --states and --to speaks of nothing there is said on stderr.
+
+    `home` is the namespace that is read where not all of them can be and none is chosen.
+    """
     from kubectl_cgaudit.judge import scenario
     from kubectl_cgaudit.judge.compare import compare as compare_nodes
     from kubectl_cgaudit.judge.unmatched import unmatched
 
-    chosen = options.source(flags)
+    chosen = options.source(flags)._replace(home=home)
     target = scenario.parse(to)
     cluster, rules = read(chosen)
     comparisons = compare_nodes(cluster, rules, target)
@@ -91,7 +95,17 @@ def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) 
         raise NotFoundError(
             f"{name} is not a Linux node that reports its CPU ({kinds[name]}): it has no cgroup tree to show"
         )
-    raise NotFoundError(f"there is no node {name!r}; there are {named((c.node.name for c in comparisons), _NAMED)}")
+    there = f"there are {named((c.node.name for c in comparisons), _NAMED)}"
+    if in_doubt(cluster, "node") or any(pod.node == name for pod in cluster.pods):
+        raise told(UnreadError(f"node {name!r} is not among what could be read; {there}"), cluster)
+    raise NotFoundError(f"there is no node {name!r}; {there}")
+
+
+def told(error: NotFoundError, cluster: Cluster) -> NotFoundError:
+    """The error. What could not be read is said before it, where that may be why."""
+    if isinstance(error, UnreadError):
+        exit_code(cluster)
+    return error
 
 
 def exit_code(cluster: Cluster, comparisons: Sequence[Comparison] = (), told: Container[str] = ()) -> int:

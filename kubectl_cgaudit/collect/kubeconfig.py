@@ -36,6 +36,8 @@ class Connection(Struct, frozen=True):
     as_user: str | None = None
     as_groups: tuple[str, ...] = ()
     timeout_seconds: float | None = None
+    home: str = ""
+    """The namespace to start from; empty for that of the context."""
 
 
 class Choice(Struct, frozen=True):

@@ -183,7 +183,9 @@ def _read_by_namespace(api: Api, namespace: str | None, assembly: Assembly, prog
     ask = "Ask for list on pods cluster-wide"
     if not read:
         where = f"cluster-wide or in namespace {named(unread, _NAMED)}" if unread else "cluster-wide"
-        assembly.gaps.append(Gap("pods", f"pods may not be listed {where} (403)", ask))
+        untried = namespace is None and known is None
+        or_one = ", or give -n with a namespace whose pods you may list" if untried else ""
+        assembly.gaps.append(Gap("pods", f"pods may not be listed {where} (403)", f"{ask}{or_one}"))
         return
     until = f"{ask}; until then effective shares are upper bounds, because siblings are unseen"
     if known is None:

@@ -57,7 +57,7 @@ class Api:
         self._base: str = configuration.host.rstrip("/")
         self.host = host_of(self._base)
         self.source = f"cluster {self.host} ({where})"
-        self.namespace = choice.namespace if choice else own_namespace()
+        self.namespace = self._connection.home or (choice.namespace if choice else own_namespace())
         self.unverified = self._base.startswith("https://") and not configuration.verify_ssl
         self._configuration = configuration
         self._headers = impersonation.headers(self._connection, choice.user if choice else {})
