@@ -163,12 +163,6 @@ def test_refused_credentials(recorded, tmp_path):
     )
 
 
-def test_credentials_that_expire_on_an_optional_list(tmp_path):
-    unauthorized = only(jobs=a_status(401, "Unauthorized"))
-    with serve(unauthorized) as server, pytest.raises(ClusterError, match="refused the credentials"):
-        read(local(tmp_path, server))
-
-
 @pytest.mark.parametrize(
     ("body", "shown"),
     [

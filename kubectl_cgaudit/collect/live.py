@@ -21,7 +21,7 @@ from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import CgauditError, ClusterError
 from kubectl_cgaudit.text import counted, named
 
-_FORBIDDEN = 403
+_REFUSED, _FORBIDDEN = 401, 403
 _NAMED = 20
 
 
@@ -143,7 +143,7 @@ def read_nodes(api: Api, assembly: Assembly, progress: Progress, page_size: int 
         raise listed.failure
     if listed.failure:
         broke_off = f"the list broke off after {counted(listed.count, 'node')} ({listed.failure.why})"
-        assembly.gaps.append(Gap("nodes", broke_off, "Run the audit again"))
+        assembly.gaps.append(Gap("nodes", broke_off, _again(listed.failure)))
     if assembly.bad and not assembly.has_nodes:
         raise ClusterError(f"no node can be read: {assembly.first_bad}; correct them, as nothing else can be predicted")
     if not assembly.has_nodes:
@@ -286,8 +286,12 @@ def _forbidden(listed: Listed) -> bool:
 def _note_end(listed: Listed, what: str, assembly: Assembly) -> None:
     if listed.failure:
         broke_off = f"the list broke off after {counted(listed.count, 'pod')} ({listed.failure.why})"
-        assembly.gaps.append(Gap(what, broke_off, "Run the audit again"))
+        assembly.gaps.append(Gap(what, broke_off, _again(listed.failure)))
     _note_doubts(listed, what, assembly)
+
+
+def _again(failure: RequestError) -> str:
+    return "Log in, and run the audit again" if failure.status == _REFUSED else "Run the audit again"
 
 
 def _note_doubts(listed: Listed, what: str, assembly: Assembly) -> None:

@@ -25,6 +25,7 @@ _READ_SECONDS = 60.0
 _LARGEST = 1 << 30
 _AFTER_SILENCE = 2
 _IN_FLIGHT = 2
+_REFUSED = 401
 _LOG_IN = "log in again, or see what kubectl auth whoami says"
 
 
@@ -48,6 +49,7 @@ class Api:
         self._in_flight = threading.BoundedSemaphore(_IN_FLIGHT)
         self._ahead: dict[str, Ahead[tuple[Door, Answer]]] = {}
         self._met = self._closed = False
+        self._locked_out = ""
         self._log_in()
 
     def _log_in(self) -> None:
@@ -86,7 +88,8 @@ class Api:
 
         `leads_to` may guess from the answer, packed as it came, which path is fetched next: that is asked for while this
         answer is worked on. `understand` raises RequestError for a body that is none. Raises RequestError when there is no
-        usable answer, ClusterError when the credentials are refused, also after they were renewed.
+        usable answer, with status 401 where the credentials were good once and are refused, also after they were renewed, or
+        cannot be; ClusterError where they never were good.
         """
         patience = self._patience[spare]
         attempt, renewed = 0, False
@@ -99,13 +102,13 @@ class Api:
             try:
                 ahead = self._ahead.pop(path, None)
                 door, answer = ahead.result() if ahead else self._ask(path)
-                if answer.status == 401 and self._met and not renewed:
+                if answer.status == _REFUSED and self._met and not renewed:
                     # Tokens expire while a large cluster is read.
                     renewed = True
                     self.renew(door)
                     continue
-                if answer.status == 401:
-                    raise ClusterError(f"{self.host} refused the credentials (401 Unauthorized); {_LOG_IN}")
+                if answer.status == _REFUSED:
+                    raise self._refused(f"; {_LOG_IN}")
                 following = leads_to(answer)
                 if following and following != path:
                     self._ahead[following] = Ahead(partial(self._ask, following))
@@ -116,14 +119,28 @@ class Api:
                     return understood
                 if not patience.waits(attempt, answer.retry_after):
                     return understand(answer)
-            except UnreachableError:
-                # A server that was never met is more likely wrong than away.
-                if not self._met or not patience.waits(attempt):
-                    raise
             except RequestError as failure:
-                # Silence has cost a whole timeout each time.
-                if not patience.waits(attempt, tries=_AFTER_SILENCE if failure.silent else TRIES):
+                if not self._waits(failure, attempt, patience):
                     raise
+            except ClusterError as error:
+                if not renewed:
+                    raise
+                raise self._refused(f", and no others can be had: {error}") from None
+
+    def _waits(self, failure: RequestError, attempt: int, patience: Patience) -> bool:
+        """Wait after a failed attempt; False, at once, where another would not help or was the last one."""
+        if failure.status == _REFUSED:
+            return False
+        # A server that was never met is more likely wrong than away.
+        if isinstance(failure, UnreachableError) and not self._met:
+            return False
+        # Silence has cost a whole timeout each time.
+        return patience.waits(attempt, tries=_AFTER_SILENCE if failure.silent else TRIES)
+
+    def _refused(self, more: str) -> ClusterError:
+        """The error for credentials that count no more: once something was read, what is missing is a part of it."""
+        said = f"{self.host} refused the credentials (401 Unauthorized){more}"
+        return RequestError(said, said.rpartition("; ")[0], _REFUSED) if self._met else ClusterError(said)
 
     def _ask(self, path: str) -> tuple[Door, Answer]:
         """The answer as it came, and what it came through: credentials may be renewed meanwhile."""
@@ -136,10 +153,17 @@ class Api:
     def renew(self, refused: Door) -> None:
         """Log in again. Raises ClusterError where that cannot be done."""
         with self._lock:
+            if self._locked_out:
+                # Who was asked to log in and did not is not asked again for each list.
+                raise ClusterError(self._locked_out)
             # Another thread may have met the same refusal, and logged in already.
             if self._pool is refused.pool:
                 self._pool.clear()
-                self._log_in()
+                try:
+                    self._log_in()
+                except ClusterError as error:
+                    self._locked_out = str(error)
+                    raise
                 self._door = None
 
     def door(self, seconds: float, limit: int) -> Door:

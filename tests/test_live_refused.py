@@ -1,0 +1,81 @@
+"""Credentials that count no more while a cluster is read, and that nothing renews."""
+
+from pathlib import Path
+
+import pytest
+
+from kubectl_cgaudit.collect import transport
+from kubectl_cgaudit.collect.failure import RequestError
+from kubectl_cgaudit.collect.model import Gap
+from kubectl_cgaudit.errors import ClusterError
+from tests.live_support import local, only, read
+from tests.vcr_support import a_list, a_node, a_pod, a_status, serve
+
+pytestmark = pytest.mark.usefixtures("home")
+
+REFUSED = a_status(401, "Unauthorized")
+
+
+def test_what_was_read_before_is_kept(tmp_path: Path) -> None:
+    def pods(path: str):
+        return REFUSED if "continue" in path else a_list("Pod", a_pod("one"), **{"continue": "t"})
+
+    with serve(only(pods=pods, replicasets=REFUSED)) as server:
+        cluster = read(local(tmp_path, server))
+    refused = f"{server.host} refused the credentials (401 Unauthorized)"
+    assert [pod.name for pod in cluster.pods] == ["one"]
+    assert cluster.reading.gaps == (
+        Gap("pods", f"the list broke off after 1 pod ({refused})", "Log in, and run the audit again"),
+    )
+    assert cluster.reading.notes == (
+        f"ReplicaSets could not be listed ({refused}): Deployments are named from the pod-template-hash",
+    )
+    assert cluster.jobs == {}
+
+
+def test_nodes_that_break_off_are_kept_too(tmp_path: Path) -> None:
+    def nodes(path: str):
+        return REFUSED if "continue" in path else a_list("Node", a_node(), **{"continue": "t"})
+
+    with serve(only(nodes=nodes, pods=a_list("Pod", a_pod("one")))) as server:
+        cluster = read(local(tmp_path, server))
+    why = f"the list broke off after 1 node ({server.host} refused the credentials (401 Unauthorized))"
+    assert cluster.reading.gaps == (Gap("nodes", why, "Log in, and run the audit again"),)
+
+
+def test_without_any_pod_there_is_nothing_to_go_on(tmp_path: Path) -> None:
+    with serve(only(pods=REFUSED)) as server, pytest.raises(RequestError) as caught:
+        read(local(tmp_path, server))
+    assert (caught.value.status, caught.value.exit_code) == (401, 1)
+    assert str(caught.value) == (
+        f"{server.host} refused the credentials (401 Unauthorized); log in again, or see what kubectl auth whoami says"
+    )
+
+
+def test_who_did_not_log_in_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    logins: list[object] = []
+    configure = transport.configure
+
+    def log_in(choice):
+        logins.append(choice)
+        if len(logins) > 1:
+            raise ClusterError("the exec plugin aws ended with 1; log in again")
+        return configure(choice)
+
+    monkeypatch.setattr(transport, "configure", log_in)
+
+    def pods(path: str):
+        return REFUSED if "continue" in path else a_list("Pod", a_pod("one"), **{"continue": "t"})
+
+    with serve(only(pods=pods, runtimeclasses=REFUSED, replicasets=REFUSED, jobs=REFUSED)) as server:
+        cluster = read(local(tmp_path, server))
+    why = f"{server.host} refused the credentials (401 Unauthorized), and no others can be had: the exec plugin aws ended with 1"
+    assert len(logins) == 2
+    assert cluster.reading.gaps == (
+        Gap("pods", f"the list broke off after 1 pod ({why})", "Log in, and run the audit again"),
+    )
+    assert [note.partition(" could")[0] for note in cluster.reading.notes] == ["RuntimeClasses", "ReplicaSets", "Jobs"]
+    assert (
+        cluster.reading.notes[0]
+        == f"RuntimeClasses could not be listed ({why}): each is taken by its name as the handler"
+    )
