@@ -151,3 +151,13 @@ def head(metadata: str, items: str = "[]") -> bytes:
 )
 def test_a_glance_at_a_page_says_where_the_next_one_is(answer: Answer, path: str | None) -> None:
     assert _leads_to("/p?limit=2", answer) == path
+
+
+def test_who_waits_no_longer_than_so_many_seconds_is_told() -> None:
+    over = threading.Event()
+    late: Ahead[bool] = Ahead(over.wait)
+    with pytest.raises(TimeoutError):
+        late.result(0.01)
+    over.set()
+    # What comes later may still be had.
+    assert late.result(SECONDS) is True

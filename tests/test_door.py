@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import threading
 import tracemalloc
 from types import SimpleNamespace
 from typing import Any
@@ -160,6 +161,25 @@ def test_a_body_that_trickles_ends_with_the_time(clock: list[float]) -> None:
     assert (error.value.why, error.value.silent) == ("no answer within 10 s", True)
     # After 4 s, 8 s and 12 s: what came in time is not read on for ever.
     assert (clock[0], response.closed) == (112.0, True)
+
+
+def test_headers_that_trickle_end_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "_GRACE", 0.05)
+    over = threading.Event()
+
+    class Trickling(Pool):
+        def request(self, method: str, url: str, **more: Any) -> Response:
+            # As urllib3 does it: each byte of a header may take as long as the whole answer.
+            over.wait(20)
+            return Response(b"", [0.0])
+
+    try:
+        with pytest.raises(RequestError) as error:
+            opened(Trickling(OSError(), []), seconds=0.05).get("/", float("inf"))
+    finally:
+        over.set()
+    assert (error.value.why, error.value.silent) == ("no answer within 0.05 s", True)
+    assert not isinstance(error.value, UnreachableError)
 
 
 POOL = urllib3.HTTPConnectionPool("host")

@@ -120,8 +120,9 @@ def test_a_stall_outlasts_an_impatient_client_and_then_answers(store: Store, kin
         assert names(get(it, "/api/v1/pods?limit=100").json) == PODS[:100]
 
 
-def test_a_drip_comes_whole(store: Store) -> None:
-    with Simulator(CLUSTER, [Fault("drip", seconds=0.05, count=9)], store=store) as it:
+@pytest.mark.parametrize("kind", ["drip", "trickle"])
+def test_a_drip_comes_whole(store: Store, kind: str) -> None:
+    with Simulator(CLUSTER, [Fault(kind, seconds=0.1, count=9)], store=store) as it:
         slow, fast = (get(it, "/api/v1/pods?limit=100").raw for _ in range(2))
     assert slow == fast
 

@@ -1,6 +1,7 @@
 """Work that is begun before its result is asked for, in a thread of its own."""
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -26,13 +27,17 @@ class Ahead(Generic[_Result]):
         else:
             self._came.put(lambda: result)
 
-    def result(self) -> _Result:
-        """Wait for it, once. Raises what the call raised."""
+    def result(self, seconds: float | None = None) -> _Result:
+        """Wait for it, once, and no longer than so many seconds. Raises what the call raised, or TimeoutError."""
+        ends = None if seconds is None else time.monotonic() + seconds
         came = None
         while came is None:
+            left = _WAIT_S if ends is None else ends - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
             with suppress(Empty):
                 # With a limit, as Windows does not let Ctrl-C end a wait that has none.
-                came = self._came.get(timeout=_WAIT_S)
+                came = self._came.get(timeout=min(left, _WAIT_S))
         return came()
 
 

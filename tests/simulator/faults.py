@@ -26,6 +26,7 @@ KINDS = {
     "stall": "nothing for `seconds`, then the answer",
     "stall-body": "`part` of the answer, nothing for `seconds`, then the rest",
     "drip": "the answer in `count` pieces over `seconds`",
+    "trickle": "a header that grows a letter at a time for `seconds`, then the rest",
     "html": "200 with a login page",
     "other-kind": "200 with a ConfigMapList",
     "null": "200 with JSON null",

@@ -10,6 +10,8 @@ from tests.simulator.faults import Fault, Reply
 # net/http writes what is compressed in pieces of its buffer, and a longer body as it comes.
 _CHUNK = 2048
 _CHUNKED_FROM = 2048
+_LETTER = 0.02
+"""Seconds."""
 _PHRASES = {
     200: "OK", 201: "Created", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
     405: "Method Not Allowed", 410: "Gone", 429: "Too Many Requests", 500: "Internal Server Error",
@@ -52,6 +54,15 @@ def _slowly(connection: socket.socket, fault: Fault, whole: bytes, cut: int, sto
         for at in range(0, len(whole), step):
             connection.sendall(whole[at : at + step])
             stopped.wait(fault.seconds / fault.count)
+        return
+    if fault.kind == "trickle":
+        status, _, rest = whole.partition(b"\r\n")
+        connection.sendall(status + b"\r\nX-Trickle: ")
+        for _ in range(int(fault.seconds / _LETTER)):
+            connection.sendall(b"a")
+            if stopped.wait(_LETTER):
+                break
+        connection.sendall(b"\r\n" + rest)
         return
     cut = cut if fault.kind == "stall-body" else 0
     connection.sendall(whole[:cut])

@@ -27,7 +27,7 @@ PAGE_SIZES = {"Node": 5, "Pod": 46, "ReplicaSet": 12, "Job": 3, "Namespace": 3}
 PAGES = ("first", "middle", "last")
 LISTS = ("nodes", "pods", "replicasets", "jobs")
 SECONDS = 1.0
-SLOW = ("stall", "stall-body", "drip")
+SLOW = ("stall", "stall-body", "drip", "trickle")
 TABLES = {
     "runtime_classes": "RuntimeClasses",
     "replicasets": "ReplicaSets",
