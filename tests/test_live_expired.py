@@ -1,11 +1,13 @@
 """Lists of several pages: what is read where they expire, start again, or never end."""
 
 import json
+from itertools import count
 
 import pytest
 
-from kubectl_cgaudit.collect import live
+from kubectl_cgaudit.collect import live, pages
 from kubectl_cgaudit.collect.assemble import Assembly
+from kubectl_cgaudit.collect.failure import RequestError
 from kubectl_cgaudit.collect.model import Gap
 from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.collect.transport import Api
@@ -117,6 +119,49 @@ def test_list_that_repeats_its_token_ends(tmp_path):
     assert cluster.reading.gaps == (
         Gap("pods", "the list broke off after 2 pods (the server repeats its continue token)", "Run the audit again"),
     )
+
+
+def endless(*items, kind="Pod", **metadata):
+    """A list whose pages always lead to another."""
+    numbers = count()
+    return lambda path: a_list(kind, *items, **metadata, **{"continue": f"t{next(numbers)}"})
+
+
+def test_list_of_empty_pages_ends(tmp_path):
+    with serve(only(pods=endless(), jobs=endless(kind="Job"))) as server, pytest.raises(RequestError) as caught:
+        read(local(tmp_path, server))
+    assert str(caught.value) == (f"{server.host}: Pods cannot be listed, the server's list does not end; try again")
+    # The page after the twentieth is asked for before that one is looked at.
+    asked = [request.path for request in server.requests if request.path.startswith("/api/v1/pods")]
+    assert 20 <= len(asked) <= 22
+
+
+def test_optional_list_of_empty_pages_is_a_note(tmp_path):
+    with serve(only(pods=a_list("Pod", a_pod("one")), jobs=endless(kind="Job"))) as server:
+        cluster = read(local(tmp_path, server))
+    assert cluster.reading.gaps == ()
+    assert cluster.reading.notes == (
+        "Jobs could not be listed (the server's list does not end): CronJobs are named from the Job's name",
+    )
+
+
+def test_a_few_empty_pages_are_no_end(tmp_path):
+    replies = [a_list("Pod", **{"continue": f"t{number}"}) for number in range(19)]
+    replies += [a_list("Pod", a_pod("one"), **{"continue": "more"})]
+    replies += [a_list("Pod", **{"continue": f"u{number}"}) for number in range(19)]
+    replies.append(a_list("Pod", a_pod("two")))
+    with serve(only(pods=lambda path: replies.pop(0))) as server:
+        cluster = read(local(tmp_path, server))
+    assert ([pod.name for pod in cluster.pods], cluster.reading.gaps) == (["one", "two"], ())
+
+
+def test_list_with_far_more_than_was_announced_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "_AND", 5)
+    with serve(only(pods=endless(a_pod("one"), a_pod("two"), remainingItemCount=3))) as server:
+        cluster = read(local(tmp_path, server))
+    # Five were announced: no list has twice as many and five more.
+    why = "the list broke off after 16 pods (the server's list does not end)"
+    assert cluster.reading.gaps == (Gap("pods", why, "Run the audit again"),)
 
 
 def test_pods_that_break_off_are_kept(tmp_path):

@@ -21,6 +21,9 @@ from kubectl_cgaudit.text import plural
 PAGE_SIZE = 500
 _OK, _EXPIRED = 200, 410
 _RENEWALS = 3
+_EMPTY_PAGES = 20
+_FAR_MORE, _AND = 2, 10_000
+"""A list that grows while it expires and is continued has more objects than its first page announced, but not so many."""
 _HEAD = 2000
 # Before the first object: what is further on may be anybody's text.
 _TOKEN = re.compile(rb'[^\[]*?"continue"\s*:\s*"([^"\\\[]+)"')
@@ -70,7 +73,7 @@ def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
     first = f"{resource.path}?limit={size}{resource.query}"
     token, expired, again, mixed = "", 0, False, False
     announced: int | None = None
-    seen: set[str] = set()
+    course = _Course()
     while True:
         path = _after(first, token)
         page = api.fetch(
@@ -86,7 +89,7 @@ def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
             expired += 1
             token = _fresh_token(page) if expired > 1 else ""
             again, mixed = not token, bool(token) or mixed
-            seen.clear()
+            course = _Course()
             announced = None
             continue
         metadata = page.metadata or wire.ListMetadata()
@@ -100,10 +103,30 @@ def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
         if not metadata.continue_:
             return
         token = metadata.continue_
-        if token in seen:
-            why = "the server repeats its continue token"
+        why = course.strays(token, count, left)
+        if why:
             raise RequestError(f"{api.host}: {resource.plural} cannot be listed, {why}; try again", why)
-        seen.add(token)
+
+
+class _Course(Struct):
+    """How a list went so far, by which one is known that never ends."""
+
+    tokens: set[str] = msgspec.field(default_factory=set)
+    expected: int | None = None
+    came: int = 0
+    empty: int = 0
+
+    def strays(self, token: str, count: int, left: int | None) -> str:
+        """Why there is no end where a page leads; empty where there may be one."""
+        if token in self.tokens:
+            return "the server repeats its continue token"
+        self.tokens.add(token)
+        self.came += count
+        self.empty = 0 if count else self.empty + 1
+        if self.expected is None and left is not None:
+            self.expected = self.came + left
+        far_more = self.expected is not None and self.came > _FAR_MORE * self.expected + _AND
+        return "the server's list does not end" if far_more or self.empty >= _EMPTY_PAGES else ""
 
 
 def _after(first: str, token: str) -> str:
