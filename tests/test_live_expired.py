@@ -121,6 +121,74 @@ def test_list_that_repeats_its_token_ends(tmp_path):
     )
 
 
+MOMENTS = "its pages are of two moments (resourceVersion 5, then 900)"
+
+
+@pytest.mark.parametrize(
+    ("versions", "gaps"),
+    [
+        (("5", "900", "900"), (Gap("pods", MOMENTS, "Run the audit again"),)),
+        (("5", "5", "900"), (Gap("pods", MOMENTS, "Run the audit again"),)),
+        (("", "5", "900"), (Gap("pods", MOMENTS, "Run the audit again"),)),
+        (("5", "", "5"), ()),
+        (("", "", ""), ()),
+    ],
+)
+def test_pages_of_two_moments_are_told(tmp_path, versions, gaps):
+    replies = [
+        a_list("Pod", a_pod(f"p{number}"), **({"resourceVersion": version} if version else {}), **more)
+        for number, (version, more) in enumerate(zip(versions, ({"continue": "a"}, {"continue": "b"}, {}), strict=True))
+    ]
+    with serve(only(pods=lambda path: replies.pop(0))) as server:
+        cluster = read(local(tmp_path, server))
+    assert [pod.name for pod in cluster.pods] == ["p0", "p1", "p2"]
+    assert cluster.reading.gaps == gaps
+
+
+def test_a_list_that_starts_again_shows_one_moment(tmp_path):
+    replies = [
+        a_list("Pod", a_pod("gone"), resourceVersion="5", **{"continue": "a"}),
+        a_list("Pod", a_pod("gone-too"), resourceVersion="6", **{"continue": "b"}),
+        a_status(410, "too old"),
+        a_list("Pod", a_pod("one"), resourceVersion="7", **{"continue": "c"}),
+        a_list("Pod", a_pod("two"), resourceVersion="7"),
+    ]
+    with serve(only(pods=lambda path: replies.pop(0))) as server:
+        cluster = read(local(tmp_path, server))
+    assert [pod.name for pod in cluster.pods] == ["one", "two"]
+    assert cluster.reading.gaps == ()
+
+
+def asking(cpu):
+    one = a_pod("one")
+    one["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
+    return one
+
+
+def test_a_pod_that_came_twice_and_not_alike_is_a_gap(tmp_path):
+    replies = [a_list("Pod", asking("1"), **{"continue": "a"}), a_list("Pod", asking("2"))]
+    with serve(only(pods=lambda path: replies.pop(0))) as server:
+        cluster = read(local(tmp_path, server))
+    (pod,) = cluster.pods
+    assert (pod.containers[0].request_milli, cluster.reading.duplicates) == (1000, 1)
+    why = "it came more than once, and not alike: the first was taken"
+    title = "pod shop/one"
+    assert cluster.reading.gaps == (Gap(title, why, "Run the audit again", "object that is not alike", (title,)),)
+
+
+def test_what_was_not_alike_is_forgotten_with_the_list(tmp_path):
+    replies = [
+        a_list("Pod", asking("1"), **{"continue": "a"}),
+        a_list("Pod", asking("2"), **{"continue": "b"}),
+        a_status(410, "too old"),
+        a_list("Pod", asking("2")),
+    ]
+    with serve(only(pods=lambda path: replies.pop(0))) as server:
+        cluster = read(local(tmp_path, server))
+    assert len(cluster.pods) == 1
+    assert cluster.reading.gaps == ()
+
+
 def endless(*items, kind="Pod", **metadata):
     """A list whose pages always lead to another."""
     numbers = count()

@@ -46,7 +46,7 @@ MakesPage = Callable[[], Page]
 def page(*objects: dict[str, Any], left: int | None = 0, **more: Any) -> MakesPage:
     """A page that is made when it is asked for: its objects can be taken once."""
     raw = [msgspec.Raw(msgspec.json.encode(each)) for each in objects]
-    fields = {"again": False, "mixed": False, "withheld": 0, **more}
+    fields = {"again": False, "mixed": "", "withheld": 0, **more}
     return lambda: Page(iter(raw), len(raw), left, **fields)
 
 
@@ -93,8 +93,8 @@ AGAIN, PAST = "Run the audit again", "Run the audit again, past any proxy"
         ([page(node(), withheld=2)], [Gap("nodes", LOST, PAST)]),
         ([page(node("a"), withheld=2), page(node("b"))], [Gap("nodes", LOST, PAST)]),
         ([page(node("a"), withheld=2), page(node("b"), again=True)], []),
-        ([page(node("a"), mixed=True), page(node("b"))], [Gap("nodes", LATER, AGAIN)]),
-        ([page(node("a")), page(node("b"), mixed=True)], [Gap("nodes", LATER, AGAIN)]),
+        ([page(node("a"), mixed=LATER), page(node("b"))], [Gap("nodes", LATER, AGAIN)]),
+        ([page(node("a")), page(node("b"), mixed=LATER)], [Gap("nodes", LATER, AGAIN)]),
         ([failing(403)], "the nodes may not be listed (why)"),
         ([page(node()), failing(403)], "the nodes may not be listed (why)"),
         ([failing(500)], "message"),

@@ -13,7 +13,7 @@ from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.collect.unread import Decode, Unread
 from kubectl_cgaudit.errors import InputError
 from kubectl_cgaudit.same import Same
-from kubectl_cgaudit.text import counted
+from kubectl_cgaudit.text import NAMED, counted, named
 
 T = TypeVar("T")
 _AT = re.compile(r" - at `\$\.?(.*)`$")
@@ -36,7 +36,7 @@ class Assembly:
         self._ignored: dict[str, int] = {}
         self._duplicates = 0
         self._bad: list[Unread] = []
-        self.unlike: list[str] = []
+        self._unlike: set[str] = set()
         """Objects that came more than once, and not alike."""
         self.parts: list[Part] = []
         """The lists of files."""
@@ -65,6 +65,13 @@ class Assembly:
         self.gaps += unread.gaps(self._bad, instead)
         self._bad.clear()
 
+    def name_unlike(self, why: str, remedy: str) -> None:
+        """Make a gap of the objects that came more than once, and not alike."""
+        unlike = sorted(self._unlike)
+        if unlike:
+            what = unlike[0] if len(unlike) == 1 else f"{len(unlike)} objects ({named(unlike, NAMED)})"
+            self.gaps.append(Gap(what, why, remedy, "object that is not alike", tuple(unlike)))
+
     def expect(self, kind: str) -> None:
         """Say that a table was read, even if nothing is in it."""
         if kind == "RuntimeClass":
@@ -77,6 +84,8 @@ class Assembly:
     def forget(self, kind: str, namespace: str | None = None) -> None:
         """Drop what came of a kind, for its list starts again or broke off; of one namespace if it is named."""
         self._bad = [each for each in self._bad if each.kind != kind or namespace not in (None, each.namespace)]
+        titles = _title(kind, namespace, "")
+        self._unlike = {each for each in self._unlike if not each.startswith(titles)}
         if kind == "Node":
             self._nodes.clear()
         elif kind == "Pod":
@@ -95,11 +104,13 @@ class Assembly:
             if kind == "Node":
                 node = reduce.node(decode(raw, wire.Node), self._same)
                 self._named(kind, node.name)
-                self._once(self._nodes, node.name, node, f"node {node.name}")
+                self._once(self._nodes, node.name, node, _title(kind, None, node.name))
             elif kind == "Pod":
                 pod = reduce.pod(decode(raw, wire.Pod), self._selects, self._same, measured=self._measured)
                 self._named(kind, pod.name)
-                self._once(self._pods.setdefault(pod.namespace, {}), pod.name, pod, f"pod {pod.namespace}/{pod.name}")
+                self._once(
+                    self._pods.setdefault(pod.namespace, {}), pod.name, pod, _title(kind, pod.namespace, pod.name)
+                )
             elif kind in ("ReplicaSet", "Job"):
                 self.expect(kind)
                 key, owner = reduce.owner(decode(raw, wire.Owned), self._same)
@@ -133,7 +144,7 @@ class Assembly:
         if key in table:
             self._duplicates += 1
             if table[key] != value:
-                self.unlike.append(title)
+                self._unlike.add(title)
         table.setdefault(key, value)
 
     def aside(self) -> "Assembly":
@@ -211,6 +222,10 @@ def _remedy(problem: str) -> str:
     if "prove nothing" in problem:
         return "Say what the node runs with --states"
     return "Check that kubelet and run again, or say what the node runs with --states"
+
+
+def _title(kind: str, namespace: str | None, name: str) -> str:
+    return f"{kind.lower()} {name}" if namespace is None else f"{kind.lower()} {namespace}/{name}"
 
 
 def _in_words(error: Exception) -> str:

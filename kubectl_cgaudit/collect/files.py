@@ -12,7 +12,6 @@ from kubectl_cgaudit.collect.model import Cluster, Gap
 from kubectl_cgaudit.collect.progress import STEP, Progress, silent
 from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.errors import InputError
-from kubectl_cgaudit.text import NAMED, named
 
 _MIB = 20
 _OF_EVERY_CLUSTER = "kube-system"
@@ -108,12 +107,8 @@ def _add(data: bytes, path: str, assembly: Assembly, progress: Progress) -> None
 
 
 def _whole(assembly: Assembly, paths: tuple[str, ...]) -> Cluster:
-    unlike = sorted(set(assembly.unlike))
-    if unlike:
-        what = unlike[0] if len(unlike) == 1 else f"{len(unlike)} objects ({named(unlike, NAMED)})"
-        why = "it is in the input more than once, and not alike: the first was taken"
-        remedy = "Give each object once: leave the older file out"
-        assembly.gaps.append(Gap(what, why, remedy, "object that is not alike", tuple(unlike)))
+    why = "it is in the input more than once, and not alike: the first was taken"
+    assembly.name_unlike(why, "Give each object once: leave the older file out")
     assembly.gaps += part.gaps(assembly.parts)
     cluster = assembly.cluster(", ".join("standard input" if path == "-" else Path(path).name for path in paths))
     if not cluster.nodes:

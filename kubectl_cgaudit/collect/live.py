@@ -42,12 +42,12 @@ OPTIONAL = (
 
 
 class Listed(Struct):
-    """How reading a list went: how many objects came, whether they show two moments, and what went wrong."""
+    """How reading a list went: how many objects came, why they show two moments, if they do, and what went wrong."""
 
     count: int = 0
     withheld: int = 0
     """So many were announced and did not come."""
-    mixed: bool = False
+    mixed: str = ""
     failure: RequestError | None = None
 
 
@@ -86,6 +86,7 @@ def read(
         beside.finish(progress)
         # Whoever may create a pod could end the audit with it, and who audits could not mend that.
         assembly.leave_out_bad({each.kind: each.instead for each in OPTIONAL})
+        assembly.name_unlike("it came more than once, and not alike: the first was taken", "Run the audit again")
         cluster = assembly.cluster(api.source)
         del assembly, beside
         memory.give_back()
@@ -258,7 +259,7 @@ def list_all(
         for page in pages(api, resource, page_size):
             if page.again:
                 assembly.forget(resource.kind, resource.namespace)
-                listed.count, listed.withheld = 0, 0
+                listed.count, listed.withheld, listed.mixed = 0, 0, ""
             listed.mixed = listed.mixed or page.mixed
             _take(page, resource.kind, assembly, f"{api.host} {resource.path}")
             listed.count += page.count
@@ -299,8 +300,7 @@ def _note_doubts(listed: Listed, what: str, assembly: Assembly) -> None:
         why = f"{_withheld(listed.withheld)}: something between filters or loses them"
         assembly.gaps.append(Gap(what, why, "Run the audit again, past any proxy"))
     if listed.mixed:
-        why = "the list expired twice while it was read (410) and was continued from a newer state, so it mixes two moments"
-        assembly.gaps.append(Gap(what, why, "Run the audit again"))
+        assembly.gaps.append(Gap(what, listed.mixed, "Run the audit again"))
 
 
 def _decode(raw: Any, type_: type[Any]) -> Any:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from kubectl_cgaudit.collect import wire
 from kubectl_cgaudit.collect.ahead import Ahead
 from kubectl_cgaudit.collect.door import Answer
-from kubectl_cgaudit.collect.failure import RequestError
+from kubectl_cgaudit.collect.failure import RequestError, printable
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.text import plural
 
@@ -25,6 +25,10 @@ _EMPTY_PAGES = 20
 _FAR_MORE, _AND = 2, 10_000
 """A list that grows while it expires and is continued has more objects than its first page announced, but not so many."""
 _HEAD = 2000
+_SHOWN = 20
+_CONTINUED = (
+    "the list expired twice while it was read (410) and was continued from a newer state, so it mixes two moments"
+)
 # Before the first object: what is further on may be anybody's text.
 _TOKEN = re.compile(rb'[^\[]*?"continue"\s*:\s*"([^"\\\[]+)"')
 
@@ -54,8 +58,8 @@ class Page(Struct, frozen=True):
     """How many come after it, where the server says; 0 on the last page."""
     again: bool
     """The list starts again with this page: forget what came before."""
-    mixed: bool
-    """From here on the list shows a later moment than before."""
+    mixed: str
+    """Why the list, as far as it came, shows two moments; empty where it shows one."""
     withheld: int
     """So many were announced by the page before and come neither with this one nor after it."""
 
@@ -71,7 +75,7 @@ def pages(api: Api, resource: Resource, size: int = PAGE_SIZE) -> Iterator[Page]
 
 def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
     first = f"{resource.path}?limit={size}{resource.query}"
-    token, expired, again, mixed = "", 0, False, False
+    token, expired, again, mixed = "", 0, False, ""
     announced: int | None = None
     course = _Course()
     while True:
@@ -88,12 +92,13 @@ def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
             # First from the start, for one moment's view; a list that expires again is longer than that view lasts.
             expired += 1
             token = _fresh_token(page) if expired > 1 else ""
-            again, mixed = not token, bool(token) or mixed
+            again, mixed = not token, token and _CONTINUED
             course = _Course()
             announced = None
             continue
         metadata = page.metadata or wire.ListMetadata()
         left = metadata.remaining_item_count if metadata.continue_ else 0
+        mixed = mixed or course.differs(metadata.resource_version or "")
         items, count = iter(page.items or ()), len(page.items or ())
         del page  # The caller alone decides how long its bytes stay.
         # At one moment the server's counts are exact, so what is short of them was filtered out or lost.
@@ -115,6 +120,16 @@ class _Course(Struct):
     expected: int | None = None
     came: int = 0
     empty: int = 0
+    version: str = ""
+    """The resourceVersion that its pages have in common."""
+
+    def differs(self, version: str) -> str:
+        """Why a page of this version is of another moment than those before; empty where it is not."""
+        self.version = self.version or version
+        if version in ("", self.version):
+            return ""
+        versions = f"{printable(self.version, _SHOWN)}, then {printable(version, _SHOWN)}"
+        return f"its pages are of two moments (resourceVersion {versions})"
 
     def strays(self, token: str, count: int, left: int | None) -> str:
         """Why there is no end where a page leads; empty where there may be one."""

@@ -257,6 +257,7 @@ class ListMetadata(Struct, rename="camel", gc=False):
 
     continue_: str | None = field(default=None, name="continue")
     remaining_item_count: int | None = None
+    resource_version: str | None = None
 
 
 class Page(Struct, gc=False):
