@@ -199,6 +199,22 @@ def test_direct_speaks_as_oneself(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.startswith("error: --kubelet=direct asks as yourself")
 
 
+def test_direct_is_refused_where_the_kubeconfig_impersonates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serve() as server:
+        config = kubeconfig(tmp_path / "config", server=server.url, user={"token": "admin", "as": "viewer"})
+        assert run(["verify", "--kubeconfig", config, "--kubelet=direct"]) == 2
+        assert server.requests == []
+        assert capsys.readouterr() == (
+            "",
+            "error: the kubeconfig impersonates viewer, and kubelets know no impersonation; "
+            "use --kubelet=proxy, or a user without as\n",
+        )
+        assert run(["nodes", "--kubeconfig", config, "--kubelet=proxy"]) == 3
+    assert {request.headers["Impersonate-User"] for request in server.requests} == {"viewer"}
+
+
 def namespaced(*, nodes_end: bool = True) -> Callable[[str], Reply]:
     """An API server that lets list the nodes and the pods of namespace shop; its list of nodes may break off."""
     empty = {"runtimeclasses": "RuntimeClass", "replicasets": "ReplicaSet", "jobs": "Job", "events": "Event"}

@@ -39,16 +39,13 @@ def test_direct(tmp_path, monkeypatch):
             "tls-server-name": "api.example",
             "proxy-url": "http://127.0.0.1:9",
         }
-        path = kubeconfig(
-            tmp_path / "c", server="https://api.example", cluster=cluster, user={"token": "mine", "as": "bot"}
-        )
+        path = kubeconfig(tmp_path / "c", server="https://api.example", cluster=cluster, user={"token": "mine"})
         with Api(Connection(kubeconfig=path)) as api:
             answers = directly(api, {"n1": ("127.0.0.1", port_of(server)), "n2": ("127.0.0.1", port_of(server))})
         assert sorted(request.path for request in server.requests) == sorted([*ENDINGS] * 2)
         headers = server.requests[0].headers
     assert answers == {"n1": good("n1"), "n2": good("n2")}
     assert headers["Authorization"] == "Bearer mine"
-    assert headers["Impersonate-User"] is None
 
 
 @pytest.mark.parametrize("says", [[Answer(200, b"a")] * 3, [UnreachableError("away", "away")], [KeyError("a bug")]])

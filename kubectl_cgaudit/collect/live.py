@@ -11,18 +11,19 @@ from msgspec import Struct
 from kubectl_cgaudit.collect import kubelet, memory, wire
 from kubectl_cgaudit.collect.ahead import Ahead
 from kubectl_cgaudit.collect.assemble import Assembly, pods_by_node, with_answers
-from kubectl_cgaudit.collect.failure import RequestError
+from kubectl_cgaudit.collect.failure import RequestError, printable
 from kubectl_cgaudit.collect.kubeconfig import Connection as Connection
 from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers
 from kubectl_cgaudit.collect.pages import PAGE_SIZE, Page, Resource, pages
 from kubectl_cgaudit.collect.progress import Progress
 from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.collect.transport import Api
-from kubectl_cgaudit.errors import CgauditError, ClusterError
+from kubectl_cgaudit.errors import CgauditError, ClusterError, UsageError
 from kubectl_cgaudit.text import counted, named
 
 _REFUSED, _FORBIDDEN = 401, 403
 _NAMED = 20
+_SHOWN = 100
 
 
 NODES = Resource("Node", "/api/v1/nodes")
@@ -73,11 +74,16 @@ def read(
 ) -> Cluster:
     """Read nodes, all pods, their owners, and the kubelets if asked; `measured` keeps what their answers are compared with.
 
-    Raises ClusterError when there is nothing to go on.
+    Raises ClusterError when there is nothing to go on, UsageError when kubelets are to be asked as somebody else.
     """
     memory.share()
     assembly = Assembly(selects, filter_text, measured=measured or kubelets is not None)
     with Api(connection) as api:
+        if kubelets and kubelets.direct and api.impersonated:
+            raise UsageError(
+                f"the kubeconfig impersonates {printable(api.impersonated, _SHOWN)}, and kubelets know no impersonation; "
+                "use --kubelet=proxy, or a user without as"
+            )
         if api.unverified:
             assembly.notes.append("TLS verification is off, as the kubeconfig says")
         read_nodes(api, assembly, progress)

@@ -150,6 +150,11 @@ class Api:
             door = self._asked()
             return door, door.ask(path, time.monotonic() + self._seconds)
 
+    @property
+    def impersonated(self) -> str:
+        """Who the API server takes the caller for; empty for nobody else."""
+        return self._headers[0][1] if self._headers else ""
+
     def renew(self, refused: Door) -> None:
         """Log in again. Raises ClusterError where that cannot be done."""
         with self._lock:
