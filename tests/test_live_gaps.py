@@ -10,7 +10,7 @@ import pytest
 from kubectl_cgaudit.collect import kubelet, live
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.door import Answer
-from kubectl_cgaudit.collect.failure import RequestError
+from kubectl_cgaudit.collect.failure import RequestError, UnreachableError
 from kubectl_cgaudit.collect.model import Gap
 from kubectl_cgaudit.collect.pages import Page, Resource
 from kubectl_cgaudit.collect.progress import silent
@@ -199,6 +199,42 @@ def test_what_is_said_of_pods_that_may_be_read_in_part(monkeypatch: pytest.Monke
     assert gaps == [Gap("pods", where, ask)]
     _, gaps, _ = pods_read({**refused, "namespaces": [page()]}, monkeypatch)
     assert gaps == [Gap("pods", CLUSTER_WIDE, "Ask for list on pods cluster-wide")]
+
+
+SILENT = RequestError("message", "no answer within 60 s", silent=True)
+
+
+@pytest.mark.parametrize(
+    ("failures", "asked", "again"),
+    [
+        ([SILENT, SILENT], "abcd", AGAIN),
+        ([SILENT, None, UnreachableError("message", "connection refused")], "abcde", AGAIN),
+        ([RequestError("message", "401", 401)], "abc", "Log in, and run the audit again"),
+        ([failing(500), failing(404), failing(500)], "abcdef", ""),
+    ],
+)
+def test_namespaces_are_not_asked_for_where_others_cost_a_whole_wait(
+    failures: list[RequestError | None], asked: str, again: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first two may be read; then come the failures."""
+    names = "abcdef"
+    says: Pages = {"/api/v1/pods": [failing(403)], "namespaces": [page(*({"metadata": {"name": n}} for n in names))]}
+    for name, failure in zip(names, [None, None, *failures, None, None], strict=False):
+        says[f"/api/v1/namespaces/{name}/pods"] = [failure or page(pod("p", namespace=name))]
+    paths, gaps, _ = pods_read(says, monkeypatch)
+    assert [path.split("/")[4] for path in paths if path.endswith("/pods") and "namespaces" in path] == [*asked]
+    untried = [gap for gap in gaps if gap.why.startswith("not asked for")]
+    left = names[len(asked) :]
+    last = failures[-1].why if failures[-1] else ""
+    assert untried == [
+        Gap(
+            f"pods of {len(left)} namespace{'s' if len(left) > 1 else ''}: {', '.join(left)}",
+            f"not asked for any more, as it went with those before ({last})",
+            again,
+        )
+        for _ in range(bool(left))
+    ]
+    assert len(gaps) == len([each for each in failures if each]) + len(untried)
 
 
 def test_pods_that_break_off_after_some_are_a_gap_and_before_any_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

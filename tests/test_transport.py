@@ -138,6 +138,31 @@ def test_lists_that_can_be_done_without_wait_on_a_budget_of_their_own(
     assert pauses == [30.0, 30.0, 30.0, 30.0]
 
 
+@pytest.mark.parametrize(("seconds", "then", "waited"), [(20.0, 200, [0.5, 0.5]), (30.0, 503, [0.5])])
+def test_silence_is_waiting_too(
+    seconds: float,
+    then: int,
+    waited: list[float],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pauses: list[float],
+) -> None:
+    with api(tmp_path, monkeypatch, Scripted(SILENT, SILENT, BUSY, OK), timeout_seconds=seconds) as asked:
+        with pytest.raises(RequestError, match="silent"):
+            asked.fetch("/x", status)
+        # Twice 20 s leave something of the minute for the next list, and twice 30 s nothing.
+        assert asked.fetch("/y", status) == then
+    assert pauses == waited
+
+
+def test_silence_that_passed_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
+    with api(tmp_path, monkeypatch, Scripted(SILENT, OK, BUSY, OK)) as asked:
+        assert [asked.fetch("/x", status), asked.fetch("/y", status)] == [200, 200]
+    assert pauses == [0.5, 0.5]
+
+
 def test_nobody_is_asked_after_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scripted = Scripted(OK)
     with api(tmp_path, monkeypatch, scripted) as asked:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from kubectl_cgaudit.collect import kubelet, memory, wire
 from kubectl_cgaudit.collect.ahead import Ahead
 from kubectl_cgaudit.collect.assemble import Assembly, pods_by_node, with_answers
-from kubectl_cgaudit.collect.failure import RequestError, printable
+from kubectl_cgaudit.collect.failure import RequestError, UnreachableError, printable
 from kubectl_cgaudit.collect.kubeconfig import Connection as Connection
 from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers
 from kubectl_cgaudit.collect.pages import PAGE_SIZE, Page, Resource, pages
@@ -23,6 +23,8 @@ from kubectl_cgaudit.text import counted, named
 
 _REFUSED, _FORBIDDEN = 401, 403
 _NAMED = 20
+_AWAY = 2
+"""So many namespaces may cost a whole timeout each, before the others are given up."""
 _SHOWN = 100
 
 
@@ -177,13 +179,20 @@ def _read_by_namespace(api: Api, namespace: str | None, assembly: Assembly, prog
     """Read the pods of the namespaces that may be read, and say of the others that they were not."""
     known = None if namespace else _namespaces(api, assembly, progress, page_size)
     candidates = known if known is not None else [namespace or api.namespace or "default"]
-    read, unread = [], []
-    for name in candidates:
+    read: list[str] = []
+    unread: list[str] = []
+    away: list[RequestError] = []
+    for number, name in enumerate(candidates):
+        if len(away) == _AWAY or (away and away[-1].status == _REFUSED):
+            _note_untried(candidates[number:], away[-1], assembly)
+            break
         own = msgspec.structs.replace(PODS, path=f"/api/v1/namespaces/{quote(name, safe='')}/pods", namespace=name)
         listed = list_all(api, own, assembly, progress, page_size)
         if _forbidden(listed):
             unread.append(name)
             continue
+        if listed.failure and _is_away(listed.failure):
+            away.append(listed.failure)
         read.append(name)
         _note_end(listed, f"pods of namespace {name}", assembly)
     why = "pods may not be listed cluster-wide (403)"
@@ -203,6 +212,17 @@ def _read_by_namespace(api: Api, namespace: str | None, assembly: Assembly, prog
         assembly.gaps.append(Gap(what, f"{why}, nor in these", until, kind, tuple(unread)))
     else:
         assembly.notes.append(f"{why}: they were read namespace by namespace, so not all at one moment")
+
+
+def _is_away(failure: RequestError) -> bool:
+    """Whether the next request will most likely fail as this one did, after as long a wait."""
+    return failure.silent or failure.status == _REFUSED or isinstance(failure, UnreachableError)
+
+
+def _note_untried(names: list[str], failure: RequestError, assembly: Assembly) -> None:
+    what = f"pods of {counted(len(names), 'namespace')}: {named(names, _NAMED)}"
+    why = f"not asked for any more, as it went with those before ({failure.why})"
+    assembly.gaps.append(Gap(what, why, _again(failure)))
 
 
 def _namespaces(api: Api, assembly: Assembly, progress: Progress, page_size: int) -> list[str] | None:

@@ -23,6 +23,10 @@ class Patience:
     def __init__(self, budget: float = BUDGET_SECONDS) -> None:
         self._left = budget
 
+    def spend(self, seconds: float) -> None:
+        """Take from the budget what was waited elsewhere."""
+        self._left -= seconds
+
     def waits(self, attempt: int, retry_after: str = "", tries: int = TRIES) -> bool:
         """Wait after a failed attempt; False, at once, where it was the last one or the budget is used up."""
         seconds = pause(attempt, retry_after)

@@ -135,7 +135,11 @@ class Api:
         if isinstance(failure, UnreachableError) and not self._met:
             return False
         # Silence has cost a whole timeout each time.
-        return patience.waits(attempt, tries=_AFTER_SILENCE if failure.silent else TRIES)
+        if patience.waits(attempt, tries=_AFTER_SILENCE if failure.silent else TRIES):
+            return True
+        if failure.silent:
+            patience.spend(attempt * self._seconds)
+        return False
 
     def _refused(self, more: str) -> ClusterError:
         """The error for credentials that count no more: once something was read, what is missing is a part of it."""
