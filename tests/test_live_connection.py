@@ -2,6 +2,7 @@
 
 import gzip
 import socket
+import ssl
 import time
 
 import pytest
@@ -61,6 +62,23 @@ def test_handshake_that_never_ends(tmp_path, monkeypatch):
             read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server=f"https://{host}")))
 
 
+def test_a_slow_handshake_is_waited_for_where_the_request_may_take_long(tmp_path, monkeypatch):
+    handshake = ssl.SSLSocket.do_handshake
+
+    def slow(of, block=False):
+        if of.server_side:
+            time.sleep(0.3)
+        handshake(of, block)
+
+    monkeypatch.setattr(transport, "connect_seconds", lambda url, shown: 0.1)
+    monkeypatch.setattr(ssl.SSLSocket, "do_handshake", slow)
+    with serve(tls=tmp_path) as server:
+        path = kubeconfig(tmp_path / "c", server=server.url, cluster={"certificate-authority": "ca.crt"})
+        with pytest.raises(ClusterError, match=r"no connection within a few seconds; .* longer with --request-timeout$"):
+            read(Connection(kubeconfig=path))
+        assert len(read(Connection(kubeconfig=path, timeout_seconds=60.0)).nodes) == 1
+
+
 @pytest.fixture
 def no_names(monkeypatch):
     def fail(*args, **kwargs):
@@ -85,14 +103,14 @@ def test_resolver_that_hangs(tmp_path, monkeypatch):
         read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server="https://slow.example")))
 
 
-@pytest.mark.parametrize(("addresses", "seconds"), [(1, 4.0), (2, 3.0), (6, 1.0)])
+@pytest.mark.parametrize(("addresses", "seconds"), [(1, 10.0), (2, 10.0), (4, 5.0)])
 def test_all_addresses_are_tried_in_time(monkeypatch, addresses, seconds):
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: [()] * addresses)
     assert connect.connect_seconds("https://api.example", "api.example") == seconds
 
 
 def test_an_address_counts_once():
-    assert connect.connect_seconds("https://127.0.0.1:1", "127.0.0.1:1") == 4.0
+    assert connect.connect_seconds("https://127.0.0.1:1", "127.0.0.1:1") == 10.0
 
 
 def test_trusted_certificate(tmp_path):

@@ -184,15 +184,16 @@ def test_request_timeout_is_for_a_whole_answer(
 
 
 @pytest.mark.parametrize(
-    ("said", "addresses", "connect"), [(None, 4.0, 4.0), (None, 1.5, 1.5), (0.5, 4.0, 0.5), (3.0, 4.0, 3.0)]
+    ("said", "addresses", "connect"), [(None, 4.0, 4.0), (None, 1.5, 1.5), (0.5, 4.0, 0.5), (120.0, 4.0, 120.0)]
 )
-def test_no_connection_attempt_is_longer_than_the_request(
+def test_a_connection_attempt_takes_as_long_as_the_request_where_that_is_said(
     said: float | None, addresses: float, connect: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transport, "connect_seconds", lambda url, shown: addresses)
     with Api(Connection(kubeconfig=kubeconfig(tmp_path / "c"), timeout_seconds=said)) as asked:
         opened_ = asked._asked()
-    assert (opened_.connect, opened_.seconds) == (connect, said or 60.0)
+        to_kubelets = asked.door(3.0, 5)
+    assert (opened_.connect, opened_.seconds, to_kubelets.connect) == (connect, said or 60.0, connect)
 
 
 @pytest.mark.parametrize(

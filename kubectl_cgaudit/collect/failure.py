@@ -55,7 +55,7 @@ def no_answer(error: BaseException, host: str, seconds: float | None) -> Request
         texts = [str(getattr(cause, "strerror", "") or cause) for cause in causes]
         why, step = printable(texts[-1], 200), CHECK
     elif seconds is None:
-        why, step = "no connection within a few seconds", CHECK
+        why, step = "no connection within a few seconds", f"{CHECK}, or give it longer with --request-timeout"
     else:
         why, step = f"no answer within {seconds:g} s", "try again with a longer --request-timeout"
     return RequestError(f"{host} cannot be asked: {why}; {step}", why, silent=seconds is not None)

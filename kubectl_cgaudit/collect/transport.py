@@ -50,6 +50,7 @@ class Api:
         self._ahead: dict[str, Ahead[tuple[Door, Answer]]] = {}
         self._met = self._closed = False
         self._locked_out = ""
+        self._connect: float | None = None
         self._log_in()
 
     def _log_in(self) -> None:
@@ -177,7 +178,7 @@ class Api:
 
     def door(self, seconds: float, limit: int) -> Door:
         """The API server, to be asked by several threads."""
-        return Door(self._pool, self._base, self._all_headers(), self.host, seconds, limit)
+        return Door(self._pool, self._base, self._all_headers(), self.host, seconds, limit, self._connect)
 
     def kubelet_doors(self, insecure: bool, seconds: float, limit: int) -> Callable[[str, int], Door]:
         """The kubelets' own ports, past any proxy. Each gets the caller's credentials: none knows impersonation.
@@ -242,10 +243,12 @@ class Api:
         with self._lock:
             if self._door is None:
                 peer = self._proxy or self._base
-                connect = min(connect_seconds(peer, host_of(peer)), self._seconds)
+                # Whoever says how long a request may take means its beginning too.
+                said = self._connection.timeout_seconds
+                self._connect = said or min(connect_seconds(peer, host_of(peer)), self._seconds)
                 shown = self.host + (f" through the proxy {host_of(self._proxy)}" if self._proxy else "")
                 headers = self._all_headers()
-                self._door = Door(self._pool, self._base, headers, shown, self._seconds, _LARGEST, connect)
+                self._door = Door(self._pool, self._base, headers, shown, self._seconds, _LARGEST, self._connect)
             return self._door
 
     def _all_headers(self) -> Any:
