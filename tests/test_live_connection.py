@@ -74,7 +74,9 @@ def test_a_slow_handshake_is_waited_for_where_the_request_may_take_long(tmp_path
     monkeypatch.setattr(ssl.SSLSocket, "do_handshake", slow)
     with serve(tls=tmp_path) as server:
         path = kubeconfig(tmp_path / "c", server=server.url, cluster={"certificate-authority": "ca.crt"})
-        with pytest.raises(ClusterError, match=r"no connection within a few seconds; .* longer with --request-timeout$"):
+        with pytest.raises(
+            ClusterError, match=r"no connection within a few seconds; .* longer with --request-timeout$"
+        ):
             read(Connection(kubeconfig=path))
         assert len(read(Connection(kubeconfig=path, timeout_seconds=60.0)).nodes) == 1
 

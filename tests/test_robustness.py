@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_cgaudit.cli import main, options
+from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.cli.output import Output, parse
 from kubectl_cgaudit.collect.advice import SAVE
 from kubectl_cgaudit.detect import states
@@ -315,3 +317,44 @@ def test_ctrl_c_while_the_program_is_still_being_read_is_no_traceback(while_impo
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted before anything was done\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (MemoryError(), "no memory is left"),
+        (RuntimeError("can't start new thread"), "no thread can be started"),
+        (OSError(24, "Too many open files", "/x"), "Too many open files (/x)"),
+        (OSError(24, "Too many open files"), "Too many open files"),
+    ],
+)
+def test_what_the_system_refuses_is_one_sentence(
+    error: Exception, why: str, small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_args: object, **_more: object) -> None:
+        raise error
+
+    monkeypatch.setattr(options, "collect", refuse)
+    assert run(["nodes", "-f", str(small)]) == 1
+    assert capsys.readouterr() == (
+        "",
+        f"error: the system refuses something this needs: {why}; see ulimit -a, and free what is used up\n",
+    )
+
+
+def test_a_bug_is_no_refusal_of_the_system(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_args: object, **_more: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(options, "collect", fail)
+    with pytest.raises(RuntimeError, match=r"^a bug$"):
+        run(["nodes", "-f", str(small)])
+
+
+def test_that_python_says_so_where_no_thread_can_be_started() -> None:
+    limited = (
+        "import resource, threading; threading.stack_size(1 << 30); resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29));"
+        "threading.Thread(target=print).start()"
+    )
+    done = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == f"RuntimeError: {main._NO_THREAD}"

@@ -22,6 +22,8 @@ _ALL = re.compile(r"^(?:-A|--all-namespaces)=(.*)", re.DOTALL)
 # https://pkg.go.dev/strconv#ParseBool
 _TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
 _PIPE_CLOSED = 141
+_NO_THREAD = "can't start new thread"
+"""What Python says of it, and nothing else tells it from other errors."""
 # What Python makes of bytes that are no UTF-8: https://peps.python.org/pep-0383/
 _NO_TEXT = re.compile("[\ud800-\udfff]")
 
@@ -81,16 +83,28 @@ def run(arguments: list[str]) -> int:
         if sys.stdout is stdout:
             raise
         return _pipe_closed()
-    except OSError as error:
+    except (OSError, MemoryError, RuntimeError) as error:
+        return _given_up(error)
+    return result if isinstance(result, int) else 0
+
+
+def _given_up(error: Exception) -> int:
+    """Say in a sentence what the system or the input does not allow; what is neither is raised again."""
+    if isinstance(error, RecursionError):
+        return _fail("the input is nested too deeply to be what kubectl prints; save it again with kubectl", 1)
+    if isinstance(error, OSError):
         why = error.strerror or str(error)
         if _in_printing(error):
             sys.stdout = None
             return _fail(f"standard output cannot be written: {why}; write elsewhere", 1)
-        of = f" ({error.filename})" if error.filename else ""
-        return _fail(f"the system refuses something this needs: {why}{of}; see ulimit -a, and free what is used up", 1)
-    except RecursionError:
-        return _fail("the input is nested too deeply to be what kubectl prints; save it again with kubectl", 1)
-    return result if isinstance(result, int) else 0
+        why += f" ({error.filename})" if error.filename else ""
+    elif isinstance(error, MemoryError):
+        why = "no memory is left"
+    elif str(error) == _NO_THREAD:
+        why = "no thread can be started"
+    else:
+        raise error
+    return _fail(f"the system refuses something this needs: {why}; see ulimit -a, and free what is used up", 1)
 
 
 def _pipe_closed() -> int:
