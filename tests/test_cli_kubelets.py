@@ -175,6 +175,15 @@ def test_a_kubelet_without_answers_makes_the_audit_incomplete_and_no_more(
     assert [each["confidence"] for each in data["nodes"]] == ["certain", "certain", "unknown"]
 
 
+def test_verify_that_compared_nothing_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, saved = tmp_path / "windows.json", tmp_path / "saved"
+    path.write_text(listed(node("w1", operatingSystem="windows"), pod("p", on="w1")))
+    saved.mkdir()
+    (saved / "other.metrics.txt").write_bytes((GOLDEN / "worker-a.metrics.txt").read_bytes())
+    assert run(["verify", "-f", str(path), f"--kubelet=files:{saved}"]) == 3
+    assert capsys.readouterr().out == "Nothing could be compared.\nNot compared: w1: it is a windows node.\n"
+
+
 def test_verify_says_once_which_kubelets_did_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for path in GOLDEN.glob("worker-a.*.txt"):
         (tmp_path / path.name).write_bytes(path.read_bytes())

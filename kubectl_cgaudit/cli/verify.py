@@ -26,7 +26,8 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     \b
     Example: kubectl cgaudit verify --kubelet=proxy --states after.yaml
 
-    Exits with 4 if anything differs, with 3 if a kubelet did not answer or left out most of its containers.
+    Exits with 4 if anything differs, with 3 if nothing was compared, a kubelet did not answer, or left out most of its
+    containers.
     """
     from kubectl_cgaudit.judge.verify import verify
     from kubectl_cgaudit.report import verify as report
@@ -50,7 +51,7 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     incomplete = exit_code(cluster, told=told)
     if result.differences or result.contradicted:
         return FOUND
-    return INCOMPLETE if result.few_containers else incomplete
+    return INCOMPLETE if result.few_containers or not result.compared else incomplete
 
 
 options.hide(verify_command, "namespace", "all_namespaces", "selector")
