@@ -268,12 +268,19 @@ def test_a_kubeconfig_that_may_not_be_looked_at_is_named(monkeypatch, tmp_path):
     assert refused(Connection()) == f"the kubeconfig /k/d cannot be read: Permission denied; {NEXT}"
 
 
-def test_without_a_home_folder_the_next_step_is_named(monkeypatch):
+def test_without_a_home_folder_the_next_step_is_named(tmp_path, monkeypatch):
     def homeless():
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", homeless)
-    assert refused(Connection()) == f"there is no home folder to look for a kubeconfig in; {NEXT}"
+    assert refused(Connection()) == f"no kubeconfig found (there is no home folder to look in); {NEXT}"
+    # A pod without HOME and without an entry in passwd has a service account all the same.
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    assert refused(Connection()) == (
+        f"no kubeconfig found, and the pod's service account cannot be used: Service token file does not exist; {NEXT}"
+    )
 
 
 def test_missing_token_file(tmp_path):

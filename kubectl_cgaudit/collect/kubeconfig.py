@@ -105,7 +105,8 @@ def files(explicit: str | None) -> tuple[str, ...]:
 def not_found() -> ClusterError:
     """The error for when neither a kubeconfig nor a service account is there."""
     looked = ", ".join(map(str, _paths(None)))
-    return ClusterError(f"no kubeconfig found (looked at {looked}); {NEXT}")
+    seen = f"looked at {looked}" if looked else "there is no home folder to look in"
+    return ClusterError(f"no kubeconfig found ({seen}); {NEXT}")
 
 
 def _paths(explicit: str | None) -> list[Path]:
@@ -119,7 +120,8 @@ def _paths(explicit: str | None) -> list[Path]:
     try:
         return [Path.home() / ".kube" / "config"]
     except RuntimeError:
-        raise ClusterError(f"there is no home folder to look for a kubeconfig in; {NEXT}") from None
+        # Neither HOME nor an entry in passwd, as in many pods: the service account may do.
+        return []
 
 
 def _exists(path: Path) -> bool:
