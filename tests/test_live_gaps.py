@@ -231,6 +231,8 @@ def test_namespaces_are_not_asked_for_where_others_cost_a_whole_wait(
             f"pods of {len(left)} namespace{'s' if len(left) > 1 else ''}: {', '.join(left)}",
             f"not asked for any more, as it went with those before ({last})",
             again,
+            "namespace whose pods were not read",
+            tuple(left),
         )
         for _ in range(bool(left))
     ]

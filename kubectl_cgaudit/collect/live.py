@@ -23,6 +23,7 @@ from kubectl_cgaudit.text import counted, named
 
 _REFUSED, _FORBIDDEN = 401, 403
 _NAMED = 20
+_UNREAD_SPACE = "namespace whose pods were not read"
 _AWAY = 2
 """So many namespaces may cost a whole timeout each, before the others are given up."""
 _SHOWN = 100
@@ -208,8 +209,7 @@ def _read_by_namespace(api: Api, namespace: str | None, assembly: Assembly, prog
         assembly.gaps.append(Gap("pods of the other namespaces", why, until))
     elif unread:
         what = f"pods of {counted(len(unread), 'namespace')}: {named(unread, _NAMED)}"
-        kind = "namespace whose pods were not read"
-        assembly.gaps.append(Gap(what, f"{why}, nor in these", until, kind, tuple(unread)))
+        assembly.gaps.append(Gap(what, f"{why}, nor in these", until, _UNREAD_SPACE, tuple(unread)))
     else:
         assembly.notes.append(f"{why}: they were read namespace by namespace, so not all at one moment")
 
@@ -222,7 +222,7 @@ def _is_away(failure: RequestError) -> bool:
 def _note_untried(names: list[str], failure: RequestError, assembly: Assembly) -> None:
     what = f"pods of {counted(len(names), 'namespace')}: {named(names, _NAMED)}"
     why = f"not asked for any more, as it went with those before ({failure.why})"
-    assembly.gaps.append(Gap(what, why, _again(failure)))
+    assembly.gaps.append(Gap(what, why, _again(failure), _UNREAD_SPACE, tuple(names)))
 
 
 def _namespaces(api: Api, assembly: Assembly, progress: Progress, page_size: int) -> list[str] | None:
