@@ -6,7 +6,7 @@ import click
 
 from kubectl_cgaudit.cli import options, output
 from kubectl_cgaudit.cli.nearby import absent
-from kubectl_cgaudit.cli.tree import compare, exit_code, find_node, told
+from kubectl_cgaudit.cli.tree import after_gaps, compare, exit_code, find_node
 from kubectl_cgaudit.collect.model import Cluster, Pod
 from kubectl_cgaudit.errors import NotFoundError, UsageError
 
@@ -32,7 +32,7 @@ def explain_command(pod: str, to: str, **flags: Any) -> int:
     cluster, comparisons = compare(to, flags, home=before)
     if given and before and all(each.namespace != before for each in cluster.pods):
         # As kubectl takes it: deploy/checkout -n shop.
-        raise told(absent(given, name, cluster, before), cluster)
+        raise after_gaps(absent(given, name, cluster, before), cluster)
     found = _find(before or given, name, cluster)
     comparison = find_node(found.node or "", cluster, comparisons)
     screen = output.screen(output.Output("text", None))
@@ -48,4 +48,4 @@ def _find(namespace: str, name: str, cluster: Cluster) -> Pod:
             if pod.finished:
                 raise NotFoundError(f"pod {namespace}/{name} has finished: its cgroups are gone")
             return pod
-    raise told(absent(namespace, name, cluster), cluster)
+    raise after_gaps(absent(namespace, name, cluster), cluster)

@@ -97,11 +97,11 @@ def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) 
         )
     there = f"there are {named((c.node.name for c in comparisons), _NAMED)}"
     if in_doubt(cluster, "node") or any(pod.node == name for pod in cluster.pods):
-        raise told(UnreadError(f"node {name!r} is not among what could be read; {there}"), cluster)
+        raise after_gaps(UnreadError(f"node {name!r} is not among what could be read; {there}"), cluster)
     raise NotFoundError(f"there is no node {name!r}; {there}")
 
 
-def told(error: NotFoundError, cluster: Cluster) -> NotFoundError:
+def after_gaps(error: NotFoundError, cluster: Cluster) -> NotFoundError:
     """The error. What could not be read is said before it, where that may be why."""
     if isinstance(error, UnreadError):
         exit_code(cluster)

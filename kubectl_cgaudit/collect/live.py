@@ -21,7 +21,7 @@ from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import CgauditError, ClusterError, UsageError
 from kubectl_cgaudit.text import counted, named
 
-_REFUSED, _FORBIDDEN = 401, 403
+_UNAUTHORIZED, _FORBIDDEN = 401, 403
 _NAMED = 20
 _UNREAD_SPACE = "namespace whose pods were not read"
 _AWAY = 2
@@ -184,7 +184,7 @@ def _read_by_namespace(api: Api, namespace: str | None, assembly: Assembly, prog
     unread: list[str] = []
     away: list[RequestError] = []
     for number, name in enumerate(candidates):
-        if len(away) == _AWAY or (away and away[-1].status == _REFUSED):
+        if len(away) == _AWAY or (away and away[-1].status == _UNAUTHORIZED):
             _note_untried(candidates[number:], away[-1], assembly)
             break
         own = msgspec.structs.replace(PODS, path=f"/api/v1/namespaces/{quote(name, safe='')}/pods", namespace=name)
@@ -216,7 +216,7 @@ def _read_by_namespace(api: Api, namespace: str | None, assembly: Assembly, prog
 
 def _is_away(failure: RequestError) -> bool:
     """Whether the next request will most likely fail as this one did, after as long a wait."""
-    return failure.silent or failure.status == _REFUSED or isinstance(failure, UnreachableError)
+    return failure.silent or failure.status == _UNAUTHORIZED or isinstance(failure, UnreachableError)
 
 
 def _note_untried(names: list[str], failure: RequestError, assembly: Assembly) -> None:
@@ -318,7 +318,7 @@ def _note_end(listed: Listed, what: str, assembly: Assembly) -> None:
 
 
 def _again(failure: RequestError) -> str:
-    return "Log in, and run the audit again" if failure.status == _REFUSED else "Run the audit again"
+    return "Log in, and run the audit again" if failure.status == _UNAUTHORIZED else "Run the audit again"
 
 
 def _note_doubts(listed: Listed, what: str, assembly: Assembly) -> None:

@@ -25,7 +25,7 @@ _READ_SECONDS = 60.0
 _LARGEST = 1 << 30
 _AFTER_SILENCE = 2
 _IN_FLIGHT = 2
-_REFUSED = 401
+_UNAUTHORIZED = 401
 _LOG_IN = "log in again, or see what kubectl auth whoami says"
 
 
@@ -103,12 +103,12 @@ class Api:
             try:
                 ahead = self._ahead.pop(path, None)
                 door, answer = ahead.result() if ahead else self._ask(path)
-                if answer.status == _REFUSED and self._met and not renewed:
+                if answer.status == _UNAUTHORIZED and self._met and not renewed:
                     # Tokens expire while a large cluster is read.
                     renewed = True
                     self.renew(door)
                     continue
-                if answer.status == _REFUSED:
+                if answer.status == _UNAUTHORIZED:
                     raise self._refused(f"; {_LOG_IN}")
                 following = leads_to(answer)
                 if following and following != path:
@@ -130,7 +130,7 @@ class Api:
 
     def _waits(self, failure: RequestError, attempt: int, patience: Patience) -> bool:
         """Wait after a failed attempt; False, at once, where another would not help or was the last one."""
-        if failure.status == _REFUSED:
+        if failure.status == _UNAUTHORIZED:
             return False
         # A server that was never met is more likely wrong than away.
         if isinstance(failure, UnreachableError) and not self._met:
@@ -145,7 +145,7 @@ class Api:
     def _refused(self, more: str) -> ClusterError:
         """The error for credentials that count no more: once something was read, what is missing is a part of it."""
         said = f"{self.host} refused the credentials (401 Unauthorized){more}"
-        return RequestError(said, said.rpartition("; ")[0], _REFUSED) if self._met else ClusterError(said)
+        return RequestError(said, said.rpartition("; ")[0], _UNAUTHORIZED) if self._met else ClusterError(said)
 
     def _ask(self, path: str) -> tuple[Door, Answer]:
         """The answer as it came, and what it came through: credentials may be renewed meanwhile."""

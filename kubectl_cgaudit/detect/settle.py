@@ -65,16 +65,16 @@ def _untold(kubelet_version: str, pieces: tuple[Evidence, ...]) -> State:
 
 
 def _climbed(kubelet_version: str, pieces: tuple[Evidence, ...], tell: Callable[[State], State]) -> State:
-    pieces_left = _without_explained(pieces)
-    likely = _fold(reading.defaults(kubelet_version), pieces_left, "likely")
-    told = _overruled(tell(likely), pieces_left)
+    telling = _without_moot(pieces)
+    likely = _fold(reading.defaults(kubelet_version), telling, "likely")
+    told = _overruled(tell(likely), telling)
     state = _fold(told, pieces, "certain")
     if told.cgroup and state.cgroup != told.cgroup:
         state = _without_units(state, told)
     return replace(state, evidence=pieces)
 
 
-def _without_explained(pieces: Iterable[Evidence]) -> list[Evidence]:
+def _without_moot(pieces: Iterable[Evidence]) -> list[Evidence]:
     """Without what says that a handler is not quadratic, where it was measured that it sets no weight: neither is."""
     none = {piece.about for piece in pieces if piece.confidence == "certain" and piece.value == "none"}
     return [piece for piece in pieces if not (piece.value == NOT_QUADRATIC and piece.about in none)]

@@ -1,7 +1,7 @@
 """Predicted against measured: every cgroup of the nodes whose kubelets answered."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -120,16 +120,9 @@ def _compare(
 ) -> _OfNode:
     resizing = {(pod.namespace, pod.name) for pod, _ in placed if pod.resizing}
     others = _other_pods(predicted, answers)
-    handlers = {(pod.namespace, pod.name): handler for pod, handler in placed}
-    held = _cases_that_hold(predicted, answers, handlers)
     found = _OfNode()
-    for same in predicted:
+    for same in _of_one_formula(predicted, placed, answers):
         first = same[0]
-        if (
-            first.level == "container"
-            and (case := held.get(handlers[first.namespace or "", first.pod or ""])) is not None
-        ):
-            same = (same[case],)
         # The Burstable slice has the sum of the requests of pods that come and go.
         blurred = first.level == "qos" and (others or resizing)
         in_resize = (first.namespace, first.pod) in resizing
@@ -151,24 +144,25 @@ def _compare(
     return found
 
 
-def _cases_that_hold(
-    predicted: Sequence[tuple[Cgroup, ...]], answers: KubeletAnswers, handlers: Mapping[tuple[str, str], str]
-) -> dict[str, int]:
-    """Of each handler the case that most of its containers agree with: a runtime has one formula, not now this, now that."""
+def _of_one_formula(
+    predicted: Sequence[tuple[Cgroup, ...]], placed: Sequence[PlacedPod], answers: KubeletAnswers
+) -> Iterator[tuple[Cgroup, ...]]:
+    """The cgroups, each container in the case that most of its handler's agree with, if any do: a runtime has one formula,
+    and not with each container the one that suits it.
+    """
+    handlers: dict[tuple[str | None, str | None], str] = {(pod.namespace, pod.name): used for pod, used in placed}
     agreeing: dict[str, Counter[int]] = defaultdict(Counter)
     for same in predicted:
         first = same[0]
         shown = _shown(answers, first) if first.level == "container" else None
-        if shown is None:
-            continue
-        agreeing[handlers[first.namespace or "", first.pod or ""]].update(
-            case
-            for case, cgroup in enumerate(same)
-            if cgroup.value is not None
-            and (answers.cgroup_version in (None, cgroup.version))
-            and _as_shown(cgroup, shown) == cgroup.value
-        )
-    return {handler: max(sorted(counts), key=counts.__getitem__) for handler, counts in agreeing.items() if counts}
+        if shown is not None:
+            cases = (case for case, cgroup in enumerate(same) if _agrees(cgroup, shown, answers.cgroup_version))
+            agreeing[handlers[first.namespace, first.pod]].update(cases)
+    held = {used: max(sorted(cases), key=cases.__getitem__) for used, cases in agreeing.items() if cases}
+    for same in predicted:
+        first = same[0]
+        case = held.get(handlers[first.namespace, first.pod]) if first.level == "container" else None
+        yield same if case is None else (same[case],)
 
 
 def _ended(cluster: Cluster) -> dict[str, list[PlacedPod]]:
@@ -228,14 +222,19 @@ def _shown(answers: KubeletAnswers, cgroup: Cgroup) -> int | None:
 
 def _difference(node: str, same: Sequence[Cgroup], shown: int, version: CgroupVersion | None) -> Difference | None:
     first = same[0]
-    fitting = [cgroup for cgroup in same if version is None or cgroup.version == version]
+    fitting = [cgroup for cgroup in same if version in (None, cgroup.version)]
     predicted = tuple(sorted({cgroup.value for cgroup in fitting if cgroup.value is not None}))
-    if not predicted or any(_as_shown(cgroup, shown) == cgroup.value for cgroup in fitting):
+    if not predicted or any(_agrees(cgroup, shown, version) for cgroup in fitting):
         return None
     value = _as_shown(fitting[0], shown)
     return Difference(
         node, first.level, first.namespace, first.pod, first.container, first.path or "", predicted, value
     )
+
+
+def _agrees(cgroup: Cgroup, shown: int, version: CgroupVersion | None) -> bool:
+    """Whether a shown number of shares is what is predicted, where the version fits that of the node."""
+    return version in (None, cgroup.version) and cgroup.value is not None and _as_shown(cgroup, shown) == cgroup.value
 
 
 def _as_shown(cgroup: Cgroup, shown: int) -> int | None:

@@ -128,16 +128,16 @@ def _suites(audit: Audit) -> Iterator[_Suite]:
 
 
 def _asked(audit: Audit, places: Mapping[str, Sequence[int]]) -> _Asked:
-    nodes = {Subject("node", node.name): _NODE * (node.confidence == "unknown") for node in audit.nodes}
+    nodes = {Subject("node", node.name): _NODE if node.confidence == "unknown" else "" for node in audit.nodes}
     versions = {
-        Subject("node", node.name): _NODE * ("cgroup" not in node.known or node.known["cgroup"].value is None)
+        Subject("node", node.name): _NODE if "cgroup" not in node.known or node.known["cgroup"].value is None else ""
         for node in audit.nodes
     }
     workloads, starts = {}, {}
     for each in audit.workloads:
         about = Subject("workload", each.name, each.namespace, each.kind)
-        workloads[about] = _WORKLOAD * (each.unsettled or each.unpredicted_pods > 0)
-        starts[about] = workloads[about] or _START * ("unknown" in each.effects)
+        workloads[about] = _WORKLOAD if each.unsettled or each.unpredicted_pods else ""
+        starts[about] = workloads[about] or (_START if "unknown" in each.effects else "")
     of_each = (
         {about: _silent(about, of[about]) for about in sorted(of, key=_order)}
         for of in (nodes, versions, workloads, starts)
