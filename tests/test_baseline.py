@@ -10,41 +10,24 @@ from msgspec.structs import replace
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.errors import InputError, UsageError
 from kubectl_cgaudit.judge.audit import Audit, Finding, Subject
-from kubectl_cgaudit.judge.baseline import Baseline, against, load
+from kubectl_cgaudit.judge.baseline import Baseline, against
 from kubectl_cgaudit.judge.policy.apply import apply
 from kubectl_cgaudit.judge.policy.read import parse
 from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.report import html, junit, markdown, prometheus, sarif, table
 from kubectl_cgaudit.report.data import render_json
 from kubectl_cgaudit.report.formats import FORMATS
+from tests.baseline_support import AUDIT, compared, ids, without
 from tests.support import (
     RECORDED_FLAGS,
     STATES,
-    V2_LINEAR,
     audited,
-    cluster,
-    container,
-    node,
-    pod,
     recorded,
     recorded_audit,
     recorded_blind,
 )
 
-AUDIT = recorded_audit()
 NONE = {"critical": 0, "high": 0, "medium": 0, "low": 0}
-
-
-def compared(baseline: Audit, audit: Audit = AUDIT) -> Audit:
-    return against(load(render_json(baseline).encode(), "base.json"), audit)
-
-
-def without(audit: Audit, *places: int) -> Audit:
-    return replace(audit, findings=tuple(each for i, each in enumerate(audit.findings) if i not in places))
-
-
-def ids(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:
-    return [(each.rule, each.subject.title) for each in findings]
 
 
 @pytest.mark.parametrize(("to", "amount"), [("v2+runtime", 22), ("runtime", 16), ("v2", 27)])
@@ -256,72 +239,6 @@ def test_another_filter_other_thresholds_and_what_is_incomplete_are_noted() -> N
         "The baseline is incomplete: what is new may only have been unread then",
         "This audit is incomplete: what is gone cannot be told",
     )
-
-
-def without_nodes(*names: str) -> Audit:
-    """An audit of pods on nodes that were not read."""
-    pods = [pod(f"p{place}", container("c", "1"), on=name) for place, name in enumerate(names)]
-    return audited(cluster(node(), pod("p", container("c", "1")), *pods), V2_LINEAR)
-
-
-def unread(findings: tuple[Finding, ...]) -> int:
-    return sum(each.rule == "CGA001" for each in findings)
-
-
-FIVE = ("a0", "a1", "a2", "a3", "a4")
-
-
-@pytest.mark.parametrize(
-    ("then", "now", "more"),
-    [
-        ((*FIVE, "a5"), (*FIVE, "a5"), ""),
-        ((*FIVE, "a5"), (*FIVE, "b9"), "6 nodes (a0, a1, a2, a3, a4 and 1 more) the baseline does not name b9"),
-        ((*FIVE, "a5"), FIVE, ""),
-        (("a0", "a1"), ("a0",), ""),
-        (("a0",), ("a0", "a1"), "2 nodes (a0, a1) the baseline does not name a1"),
-        (("a0",), ("a1",), "node a1 the baseline does not name a1"),
-    ],
-)
-def test_a_gap_is_known_if_the_baseline_has_all_that_is_missing_now(
-    then: tuple[str, ...], now: tuple[str, ...], more: str
-) -> None:
-    found = compared(without_nodes(*then), without_nodes(*now))
-    assert (unread(found.findings), unread(found.known), found.fixed) == ((1, 0, ()) if more else (0, 1, ()))
-    assert found.baseline is not None
-    assert found.baseline.notes == (
-        "The baseline is incomplete: what is new may only have been unread then",
-        *([f"Of {more}"] if more else []),
-    )
-
-
-def test_a_gap_of_another_kind_is_new_though_it_is_of_the_same_node() -> None:
-    empty = node("a0")
-    empty["status"] |= {"capacity": {}, "allocatable": {}}
-    now = audited(cluster(node(), empty, pod("p", container("c", "1"))), V2_LINEAR)
-    found = compared(without_nodes("a0"), now)
-    assert ([each for each in ids(found.findings) if each[0] == "CGA001"], unread(found.known)) == (
-        [("CGA001", "node a0")],
-        0,
-    )
-
-
-@pytest.mark.parametrize(
-    ("then", "now", "known"),
-    [
-        (FIVE, FIVE, True),
-        ((*FIVE, "a5"), (*FIVE, "a5"), False),
-        ((*FIVE, "a5"), (*FIVE, "b9"), False),
-        (("a0", "a1"), ("a0",), False),
-    ],
-)
-def test_a_baseline_without_lists_is_taken_at_its_names_and_what_they_leave_out_is_new(
-    then: tuple[str, ...], now: tuple[str, ...], known: bool
-) -> None:
-    """An earlier release kept only the name of a gap, with its first five members."""
-    kept = without_nodes(*then)
-    gaps = tuple(replace(gap, kind="", members=()) for gap in kept.coverage.gaps)
-    found = compared(replace(kept, coverage=replace(kept.coverage, gaps=gaps)), without_nodes(*now))
-    assert (unread(found.findings), unread(found.known)) == ((0, 1) if known else (1, 0))
 
 
 def test_of_nodes_nobody_knows_what_is_open_stays_open() -> None:

@@ -1,14 +1,18 @@
 """Tokens, proxies and what the client complains of."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kubernetes.config import incluster_config
 
 from kubectl_cgaudit.collect import credentials, exec_plugin
-from kubectl_cgaudit.collect.credentials import configure
+from kubectl_cgaudit.collect.credentials import configure, in_cluster
 from kubectl_cgaudit.collect.kubeconfig import Choice, Connection, choose
-from tests.vcr_support import kubeconfig
+from kubectl_cgaudit.collect.transport import Api
+from kubectl_cgaudit.errors import ClusterError
+from tests.vcr_support import LOG_IN, NEXT, kubeconfig, refused, serve, token
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -92,3 +96,89 @@ def test_a_token_of_the_kubeconfig_is_used_and_no_plugin_run(tmp_path: Path, mon
     assert ran == ["context c"]
     given = exec_plugin.Credential(token="new", client_certificate_data="CERT")
     assert user(exec=plugin) == {"token": "new"}
+
+
+def test_token_file_wins_and_is_trimmed(tmp_path):
+    (tmp_path / "token").write_text("from-file\n")
+    path = kubeconfig(tmp_path / "c", user={"tokenFile": "token", "token": "old"})
+    assert token(path) == "Bearer from-file"
+
+
+@pytest.mark.parametrize("value", ["sek\nret", "sek\x00ret", "s\u00ebkret"])
+def test_a_token_that_no_header_may_hold_is_refused_and_not_shown(tmp_path, value):
+    (tmp_path / "token").write_text(value)
+    path = kubeconfig(tmp_path / "c", user={"tokenFile": "token"})
+    with Api(Connection(kubeconfig=path)) as api, pytest.raises(ClusterError) as caught:
+        api.fetch("/api", bytes)
+    said = str(caught.value)
+    assert said.startswith("the token holds a line break or another character that a token cannot have; ")
+    assert not {"sek", "ret"} & set(said.replace("sek", " sek ").split())
+
+
+def test_missing_token_file(tmp_path):
+    path = kubeconfig(tmp_path / "c", user={"tokenFile": "token"})
+    assert refused(Connection(kubeconfig=path)) == (
+        f"the tokenFile of context mixed cannot be read: No such file or directory; {LOG_IN}"
+    )
+
+
+def test_a_token_file_that_holds_no_text(tmp_path):
+    (tmp_path / "token").write_bytes(b"\xff")
+    path = kubeconfig(tmp_path / "c", user={"tokenFile": "token"})
+    assert refused(Connection(kubeconfig=path)) == (
+        "the tokenFile of context mixed cannot be read: 'utf-8' codec can't decode byte 0xff in position 0: "
+        f"invalid start byte; {LOG_IN}"
+    )
+
+
+def test_user_and_password(tmp_path):
+    assert token(kubeconfig(tmp_path / "c", user={"username": "me", "password": "pw"})) == "Basic bWU6cHc="
+
+
+def test_auth_provider_that_is_gone(tmp_path):
+    path = kubeconfig(tmp_path / "c", user={"auth-provider": {"name": "azure", "config": {}}})
+    assert refused(Connection(kubeconfig=path)) == (
+        "the auth-provider of context mixed gave no token; log in again, or use an exec plugin"
+    )
+
+
+def test_unusable_proxy(tmp_path):
+    path = kubeconfig(tmp_path / "c", cluster={"proxy-url": "gopher://old.example"})
+    message = refused(Connection(kubeconfig=path))
+    assert message.startswith("the proxy old.example cannot be used: ")
+    assert message.endswith("; correct proxy-url or HTTPS_PROXY")
+
+
+@pytest.mark.filterwarnings("ignore:SOCKS support")
+def test_a_socks_proxy_without_the_module_for_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "socks", None)
+    monkeypatch.delitem(sys.modules, "urllib3.contrib.socks", raising=False)
+    path = kubeconfig(tmp_path / "c", cluster={"proxy-url": "socks5://me:secret@old.example"})
+    message = refused(Connection(kubeconfig=path))
+    assert message.startswith("the proxy old.example cannot be used: ")
+    assert message.endswith("; correct proxy-url or HTTPS_PROXY")
+
+
+def test_service_account(tmp_path, monkeypatch):
+    (tmp_path / "token").write_text("mounted\n")
+    with serve(tls=tmp_path) as server:
+        host, _, port = server.host.partition(":")
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+        monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+        monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+        with Api(Connection()) as api:
+            assert api.fetch("/api/v1/nodes?limit=500", lambda answer: answer.status) == 200
+    assert api.source == f"cluster {server.host} (in-cluster service account)"
+    assert server.requests[0].headers["Authorization"] == "bearer mounted"
+
+
+def test_service_account_without_token(tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    with pytest.raises(ClusterError) as caught:
+        in_cluster()
+    assert str(caught.value) == (
+        f"no kubeconfig found, and the pod's service account cannot be used: Service token file does not exist; {NEXT}"
+    )

@@ -12,12 +12,9 @@ from kubectl_cgaudit.collect import exec_plugin
 from kubectl_cgaudit.collect.credentials import configure
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from tests.support import Terminal
-from tests.vcr_support import kubeconfig, refused, token
+from tests.vcr_support import LOG_IN, kubeconfig, refused, token
 
 pytestmark = pytest.mark.usefixtures("home")
-
-
-LOG_IN = "log in again, or correct the kubeconfig"
 
 
 def plugin(tmp_path: Path, code: str, **more) -> str:

@@ -1,27 +1,16 @@
 """Which kubeconfig counts, how several are merged, and what is said of a wrong one."""
 
-import base64
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from kubernetes.config import incluster_config
 
-from kubectl_cgaudit.collect import credentials
-from kubectl_cgaudit.collect.credentials import configure, in_cluster
+from kubectl_cgaudit.collect.credentials import configure
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
-from kubectl_cgaudit.collect.transport import Api
-from kubectl_cgaudit.errors import ClusterError
-from tests.vcr_support import kubeconfig, refused, serve, token
-
-NEXT = "give --kubeconfig FILE, set KUBECONFIG, or audit saved objects with -f FILE"
-
-
-LOG_IN = "log in again, or correct the kubeconfig"
-
+from tests.vcr_support import LOG_IN, NEXT, kubeconfig, refused, token
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -227,23 +216,6 @@ def test_missing_certificate_file(tmp_path):
     )
 
 
-def test_token_file_wins_and_is_trimmed(tmp_path):
-    (tmp_path / "token").write_text("from-file\n")
-    path = kubeconfig(tmp_path / "c", user={"tokenFile": "token", "token": "old"})
-    assert token(path) == "Bearer from-file"
-
-
-@pytest.mark.parametrize("value", ["sek\nret", "sek\x00ret", "s\u00ebkret"])
-def test_a_token_that_no_header_may_hold_is_refused_and_not_shown(tmp_path, value):
-    (tmp_path / "token").write_text(value)
-    path = kubeconfig(tmp_path / "c", user={"tokenFile": "token"})
-    with Api(Connection(kubeconfig=path)) as api, pytest.raises(ClusterError) as caught:
-        api.fetch("/api", bytes)
-    said = str(caught.value)
-    assert said.startswith("the token holds a line break or another character that a token cannot have; ")
-    assert not {"sek", "ret"} & set(said.replace("sek", " sek ").split())
-
-
 @pytest.mark.parametrize(
     ("field", "value", "what"),
     [
@@ -279,129 +251,5 @@ def test_without_a_home_folder_the_next_step_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
     monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
     assert refused(Connection()) == (
-        f"no kubeconfig found, and the pod's service account cannot be used: Service token file does not exist; {NEXT}"
-    )
-
-
-def test_missing_token_file(tmp_path):
-    path = kubeconfig(tmp_path / "c", user={"tokenFile": "token"})
-    assert refused(Connection(kubeconfig=path)) == (
-        f"the tokenFile of context mixed cannot be read: No such file or directory; {LOG_IN}"
-    )
-
-
-def test_a_token_file_that_holds_no_text(tmp_path):
-    (tmp_path / "token").write_bytes(b"\xff")
-    path = kubeconfig(tmp_path / "c", user={"tokenFile": "token"})
-    assert refused(Connection(kubeconfig=path)) == (
-        "the tokenFile of context mixed cannot be read: 'utf-8' codec can't decode byte 0xff in position 0: "
-        f"invalid start byte; {LOG_IN}"
-    )
-
-
-def test_user_and_password(tmp_path):
-    assert token(kubeconfig(tmp_path / "c", user={"username": "me", "password": "pw"})) == "Basic bWU6cHc="
-
-
-def test_auth_provider_that_is_gone(tmp_path):
-    path = kubeconfig(tmp_path / "c", user={"auth-provider": {"name": "azure", "config": {}}})
-    assert refused(Connection(kubeconfig=path)) == (
-        "the auth-provider of context mixed gave no token; log in again, or use an exec plugin"
-    )
-
-
-def oidc(tmp_path, id_token, issuer="https://issuer.example", **more):
-    config = {"idp-issuer-url": issuer, "client-id": "a", "client-secret": "b", "refresh-token": "once"}
-    provider = {"name": "oidc", "config": config | ({"id-token": id_token} if id_token else {})}
-    return kubeconfig(tmp_path / "c", user={"auth-provider": provider, **more})
-
-
-def id_token(claims):
-    payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
-    return f"e30.{payload}.sig"
-
-
-RENEW = "run any kubectl command to renew it, then try again"
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        id_token({"exp": 1011}),
-        id_token({}),
-        id_token({"exp": None}),
-        id_token({"exp": "soon"}),
-        id_token([]),
-        "opaque",
-        "a.b.c",
-        "a.é.c",
-    ],
-)
-def test_an_oidc_token_that_may_hold_is_used(tmp_path, monkeypatch, given):
-    monkeypatch.setattr(credentials.time, "time", lambda: 1000.0)
-    assert token(oidc(tmp_path, given)) == f"Bearer {given}"
-
-
-def test_an_oidc_token_that_has_ended_is_refused_and_nobody_is_asked_for_another(tmp_path, monkeypatch):
-    monkeypatch.setattr(credentials.time, "time", lambda: 1000.0)
-    with serve() as issuer:
-        for given in (id_token({"exp": 1010}), id_token({"exp": 5})):
-            path = oidc(tmp_path, given, issuer.url)
-            assert refused(Connection(kubeconfig=path)) == f"the id-token of context mixed has expired; {RENEW}"
-    assert issuer.requests == []
-    path = oidc(tmp_path, None)
-    assert refused(Connection(kubeconfig=path)) == f"the auth-provider of context mixed has no id-token; {RENEW}"
-    path = kubeconfig(tmp_path / "d", user={"auth-provider": {"name": "oidc"}})
-    assert refused(Connection(kubeconfig=path)) == (
-        "the auth-provider of context mixed gave no token; log in again, or use an exec plugin"
-    )
-
-
-def test_a_token_of_the_users_own_counts_before_that_of_a_provider(tmp_path):
-    ended = id_token({"exp": 5})
-    (tmp_path / "token").write_text("filed")
-    assert token(oidc(tmp_path, ended, token="own")) == "Bearer own"
-    assert token(oidc(tmp_path, ended, tokenFile="token")) == "Bearer filed"
-    assert token(oidc(tmp_path, ended, username="me", password="pw")) == "Basic bWU6cHc="
-
-
-def test_unusable_proxy(tmp_path):
-    path = kubeconfig(tmp_path / "c", cluster={"proxy-url": "gopher://old.example"})
-    message = refused(Connection(kubeconfig=path))
-    assert message.startswith("the proxy old.example cannot be used: ")
-    assert message.endswith("; correct proxy-url or HTTPS_PROXY")
-
-
-@pytest.mark.filterwarnings("ignore:SOCKS support")
-def test_a_socks_proxy_without_the_module_for_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "socks", None)
-    monkeypatch.delitem(sys.modules, "urllib3.contrib.socks", raising=False)
-    path = kubeconfig(tmp_path / "c", cluster={"proxy-url": "socks5://me:secret@old.example"})
-    message = refused(Connection(kubeconfig=path))
-    assert message.startswith("the proxy old.example cannot be used: ")
-    assert message.endswith("; correct proxy-url or HTTPS_PROXY")
-
-
-def test_service_account(tmp_path, monkeypatch):
-    (tmp_path / "token").write_text("mounted\n")
-    with serve(tls=tmp_path) as server:
-        host, _, port = server.host.partition(":")
-        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
-        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
-        monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
-        monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
-        with Api(Connection()) as api:
-            assert api.fetch("/api/v1/nodes?limit=500", lambda answer: answer.status) == 200
-    assert api.source == f"cluster {server.host} (in-cluster service account)"
-    assert server.requests[0].headers["Authorization"] == "bearer mounted"
-
-
-def test_service_account_without_token(tmp_path, monkeypatch):
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
-    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
-    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
-    with pytest.raises(ClusterError) as caught:
-        in_cluster()
-    assert str(caught.value) == (
         f"no kubeconfig found, and the pod's service account cannot be used: Service token file does not exist; {NEXT}"
     )

@@ -25,6 +25,8 @@ from kubectl_cgaudit.errors import ClusterError
 CASSETTES = Path(__file__).parent.parent / "cassettes"
 GOLDEN = Path(__file__).parent / "golden"
 RECORDED = "https://mixed-cluster.example:6443"
+NEXT = "give --kubeconfig FILE, set KUBECONFIG, or audit saved objects with -f FILE"
+LOG_IN = "log in again, or correct the kubeconfig"
 EVENTS_QUERY = "&fieldSelector=reason%3DCgroupV1"
 OWNERS = (
     ("/apis/node.k8s.io/v1/runtimeclasses", "runtimeclasses", "node.k8s.io"),

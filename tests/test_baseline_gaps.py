@@ -1,0 +1,74 @@
+"""--baseline: what could not be read, then and now."""
+
+import pytest
+from msgspec.structs import replace
+
+from kubectl_cgaudit.judge.audit import Audit, Finding
+from tests.baseline_support import compared, ids
+from tests.support import V2_LINEAR, audited, cluster, container, node, pod
+
+
+def without_nodes(*names: str) -> Audit:
+    """An audit of pods on nodes that were not read."""
+    pods = [pod(f"p{place}", container("c", "1"), on=name) for place, name in enumerate(names)]
+    return audited(cluster(node(), pod("p", container("c", "1")), *pods), V2_LINEAR)
+
+
+def unread(findings: tuple[Finding, ...]) -> int:
+    return sum(each.rule == "CGA001" for each in findings)
+
+
+FIVE = ("a0", "a1", "a2", "a3", "a4")
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "more"),
+    [
+        ((*FIVE, "a5"), (*FIVE, "a5"), ""),
+        ((*FIVE, "a5"), (*FIVE, "b9"), "6 nodes (a0, a1, a2, a3, a4 and 1 more) the baseline does not name b9"),
+        ((*FIVE, "a5"), FIVE, ""),
+        (("a0", "a1"), ("a0",), ""),
+        (("a0",), ("a0", "a1"), "2 nodes (a0, a1) the baseline does not name a1"),
+        (("a0",), ("a1",), "node a1 the baseline does not name a1"),
+    ],
+)
+def test_a_gap_is_known_if_the_baseline_has_all_that_is_missing_now(
+    then: tuple[str, ...], now: tuple[str, ...], more: str
+) -> None:
+    found = compared(without_nodes(*then), without_nodes(*now))
+    assert (unread(found.findings), unread(found.known), found.fixed) == ((1, 0, ()) if more else (0, 1, ()))
+    assert found.baseline is not None
+    assert found.baseline.notes == (
+        "The baseline is incomplete: what is new may only have been unread then",
+        *([f"Of {more}"] if more else []),
+    )
+
+
+def test_a_gap_of_another_kind_is_new_though_it_is_of_the_same_node() -> None:
+    empty = node("a0")
+    empty["status"] |= {"capacity": {}, "allocatable": {}}
+    now = audited(cluster(node(), empty, pod("p", container("c", "1"))), V2_LINEAR)
+    found = compared(without_nodes("a0"), now)
+    assert ([each for each in ids(found.findings) if each[0] == "CGA001"], unread(found.known)) == (
+        [("CGA001", "node a0")],
+        0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "known"),
+    [
+        (FIVE, FIVE, True),
+        ((*FIVE, "a5"), (*FIVE, "a5"), False),
+        ((*FIVE, "a5"), (*FIVE, "b9"), False),
+        (("a0", "a1"), ("a0",), False),
+    ],
+)
+def test_a_baseline_without_lists_is_taken_at_its_names_and_what_they_leave_out_is_new(
+    then: tuple[str, ...], now: tuple[str, ...], known: bool
+) -> None:
+    """An earlier release kept only the name of a gap, with its first five members."""
+    kept = without_nodes(*then)
+    gaps = tuple(replace(gap, kind="", members=()) for gap in kept.coverage.gaps)
+    found = compared(replace(kept, coverage=replace(kept.coverage, gaps=gaps)), without_nodes(*now))
+    assert (unread(found.findings), unread(found.known)) == ((0, 1) if known else (1, 0))
