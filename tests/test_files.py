@@ -43,8 +43,11 @@ MEND = "correct the input, save it again with kubectl, or have the cluster itsel
         yaml.safe_dump_all([N, P]),
         listed(bare(N), kind="NodeList") + listed(bare(P), kind="PodList"),
         "\ufeff" + listed(N, P),
+        listed(json.loads(listed(N)), json.loads(listed(json.loads(listed(bare(P), kind="PodList"))))),
+        yaml.safe_dump(json.loads(listed(json.loads(listed(bare(N), kind="NodeList")), P))),
+        json.dumps(json.loads(listed(json.loads(listed(N)), P)), indent=4, sort_keys=True),
     ],
-    ids=["json", "yaml", "objects", "lists", "documents", "pages", "bom"],
+    ids=["json", "yaml", "objects", "lists", "documents", "pages", "bom", "nested", "nested yaml", "nested by kubectl"],
 )
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
 def test_every_shape_kubectl_prints_is_read(text: str, packed: bool, tmp_path: Path) -> None:
@@ -317,6 +320,8 @@ def test_items_of_no_kind_are_an_error_that_says_where(item: str, tmp_path: Path
         (json.dumps(N) + f'{{"kind": "List", "items": [{item}]}}', "items[0] of document 2"),
         (f"kind: List\nitems:\n- {json.dumps(N)}\n- {item}\n", "items[1]"),
         (f"---\n{json.dumps(N)}\n---\nkind: List\nitems:\n- {item}\n", "items[0] of document 2"),
+        (listed(N, {"kind": "List", "items": [N, json.loads(item)]}), "items[1].items[1]"),
+        (f"kind: List\nitems:\n- {{kind: List, items: [{item}]}}\n", "items[0].items[0]"),
     ):
         assert refused_text(tmp_path, text) == f"FILE: {place} {is_none}"
 
@@ -358,6 +363,12 @@ def test_texts_that_kubectl_prints_plain_are_texts(text: str, tmp_path: Path) ->
     said = f"kind: Pod\nmetadata: {{name: p}}\nspec: {{containers: [{{name: {text}, env: [{{name: A, value: {text}}}]}}]}}\n"
     found = read_text(tmp_path, f"{yaml.safe_dump(N)}---\n{said}")
     assert [each.name for each in found.pods[0].containers] == [text]
+
+
+def test_a_kind_that_ends_as_lists_do_is_no_list_without_items(tmp_path: Path) -> None:
+    text = listed(N, P, {"kind": "AllowList", "metadata": {"name": "a"}}, {"kind": "DenyList", "items": {}})
+    for each in (text, yaml.safe_dump(json.loads(text))):
+        assert read_text(tmp_path, each).reading.ignored == {"AllowList": 1, "DenyList": 1}
 
 
 def test_objects_that_only_have_the_name_of_a_kind_are_left_out(tmp_path: Path) -> None:

@@ -81,6 +81,13 @@ def test_of_kinds_that_are_not_used_nothing_is_missed(tmp_path: Path) -> None:
     assert gaps(tmp_path, N, PODS[0], page("ServiceList", [{"metadata": {"name": "s"}}], FIRST)) == ()
 
 
+def test_so_is_one_in_another_list(tmp_path: Path) -> None:
+    whole = {"kind": "List", "items": [N, page("PodList", PODS, FIRST)]}
+    for suffix in ("json", "yaml"):
+        found = gaps(tmp_path, whole, suffix=suffix)
+        assert found == (gap("pods", "50 more come", "kubectl get pods -A -o json", suffix),)
+
+
 def test_a_page_laid_out_as_kubectl_prints_lists_is_a_gap(tmp_path: Path) -> None:
     whole = {"apiVersion": "v1", "items": [N, *PODS], "kind": "List", "metadata": FIRST}
     path = tmp_path / "page.json"

@@ -11,7 +11,12 @@ def no_object(source: str, *, audit: bool) -> str:
     return f"{source} holds no Kubernetes object (there is no kind in it); {SAVE}"
 
 
-def no_item(source: str, number: int, document: int) -> str:
-    """What to say of an entry of a List that says no kind; both are counted from 0, as a path in the file is."""
+def no_item(source: str, place: str, document: int) -> str:
+    """What to say of an entry of a List that says no kind, at a place such as `items[3]`; documents count from 0."""
     where = f" of document {document + 1}" if document else ""
-    return f"{source}: items[{number}]{where} is no Kubernetes object with a kind; correct it, or {SAVE}"
+    return f"{source}: {place}{where} is no Kubernetes object with a kind; correct it, or {SAVE}"
+
+
+def is_list(kind: str) -> bool:
+    """Whether objects of this kind may hold others in `items`: then they are a list in a list, as `jq -s` makes it of files."""
+    return kind.endswith("List")

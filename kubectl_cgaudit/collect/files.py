@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from kubectl_cgaudit.collect import json_objects, kubectl_list, part, snapshot, wire, yaml_objects
-from kubectl_cgaudit.collect.advice import COMMAND, SAVE
+from kubectl_cgaudit.collect.advice import COMMAND, SAVE, is_list
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.input import DAMAGED, can_be_reread, name_of, opened, read_bytes, size_of
 from kubectl_cgaudit.collect.model import Cluster, Gap
@@ -76,7 +76,7 @@ def _add_in_parts(path: str, assembly: Assembly, progress: Progress) -> bool:
                 if number % STEP == 0:
                     progress(f"{name_of(path)}: MiB", file.tell() >> _MIB, None if size is None else size >> _MIB)
                 kind = json_objects.kind_of(each)
-                if not kind:
+                if not kind or is_list(kind):
                     raise kubectl_list.OtherLayoutError
                 assembly.add(kind, each, json_objects.decode, name_of(path))
         except (*DAMAGED, *wire.UNDECODABLE):

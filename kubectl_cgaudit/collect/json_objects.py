@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kubectl_cgaudit.collect import part, wire
-from kubectl_cgaudit.collect.advice import SAVE, no_item, no_object
+from kubectl_cgaudit.collect.advice import SAVE, is_list, no_item, no_object
 from kubectl_cgaudit.collect.api_groups import is_read, qualified
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.progress import STEP, Progress
@@ -40,15 +40,29 @@ def add(data: bytes, source: str, assembly: Assembly, progress: Progress) -> Non
         if whole.items is None:
             assembly.add(qualified(whole.kind, whole.api_version), document, decode, source)
             continue
-        listed = qualified(whole.kind.removesuffix("List"), whole.api_version)
-        assembly.parts.append(part.of(source, listed, _plain(whole.metadata), len(whole.items)))
-        for number, item in enumerate(whole.items):
-            if number % STEP == 0:
-                progress(f"objects of {source}", number, len(whole.items))
-            kind = _item_kind(item, listed)
-            if not kind:
-                raise InputError(no_item(source, number, document_number))
-            assembly.add(kind, item, decode, source)
+        waiting = [("", whole, whole.items)]
+        for path, outer, items in waiting:
+            listed = qualified(outer.kind.removesuffix("List"), outer.api_version)
+            assembly.parts.append(part.of(source, listed, _plain(outer.metadata), len(items)))
+            for number, item in enumerate(items):
+                if number % STEP == 0:
+                    progress(f"objects of {source}", number, len(items))
+                place = f"{path}items[{number}]"
+                kind = _item_kind(item, listed)
+                if not kind:
+                    raise InputError(no_item(source, place, document_number))
+                inner = _list_in(item) if is_list(kind) else None
+                if inner and inner.items is not None:
+                    waiting.append((f"{place}.", inner, inner.items))
+                else:
+                    assembly.add(kind, item, decode, source)
+
+
+def _list_in(item: msgspec.Raw) -> _Object | None:
+    try:
+        return msgspec.json.decode(item, type=_Object)
+    except msgspec.ValidationError:
+        return None
 
 
 def _documents(data: bytes, source: str) -> Iterator[tuple[memoryview, _Object]]:

@@ -8,7 +8,7 @@ import msgspec
 import yaml
 
 from kubectl_cgaudit.collect import part
-from kubectl_cgaudit.collect.advice import SAVE, no_item, no_object
+from kubectl_cgaudit.collect.advice import SAVE, is_list, no_item, no_object
 from kubectl_cgaudit.collect.api_groups import qualified
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.errors import InputError
@@ -28,18 +28,25 @@ def add(data: bytes, source: str, assembly: Assembly) -> None:
         where = f" at line {mark.line + 1}" if mark else ""
         raise InputError(f"{source} is neither JSON nor YAML{where}; {SAVE}") from None
     for document_number, document in enumerate(documents):
-        if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
+        if not isinstance(document, dict) or not isinstance(document.get("kind"), str) or not document["kind"]:
             raise InputError(no_object(source, audit=isinstance(document, dict) and "schemaVersion" in document))
         _reject_anchors(document, source)
-        items = document.get("items")
-        listed = qualified(document["kind"].removesuffix("List"), document.get("apiVersion"))
-        if isinstance(items, list):
-            assembly.parts.append(part.of(source, listed, document.get("metadata"), len(items)))
-        for number, item in enumerate(items if isinstance(items, list) else [document]):
-            own = _own_kind(item) or listed
-            if not own:
-                raise InputError(no_item(source, number, document_number))
-            assembly.add(own, item, _decode, source)
+        if not isinstance(document.get("items"), list):
+            assembly.add(_own_kind(document), document, _decode, source)
+            continue
+        waiting = [("", document)]
+        for path, outer in waiting:
+            listed = qualified(outer["kind"].removesuffix("List"), outer.get("apiVersion"))
+            assembly.parts.append(part.of(source, listed, outer.get("metadata"), len(outer["items"])))
+            for number, item in enumerate(outer["items"]):
+                place = f"{path}items[{number}]"
+                own = _own_kind(item) or listed
+                if not own:
+                    raise InputError(no_item(source, place, document_number))
+                if is_list(_own_kind(item)) and isinstance(item.get("items"), list):
+                    waiting.append((f"{place}.", item))
+                else:
+                    assembly.add(own, item, _decode, source)
 
 
 def _own_kind(item: object) -> str:
