@@ -249,6 +249,9 @@ def test_flags_before_a_command_and_behind_it_count_together(
         (["--", "-n=shop"], ["--", "-n=shop"]),
         (["-A=true", "--all-namespaces=1"], ["--all-namespaces", "--all-namespaces"]),
         (["-A=false", "-n=b", "--all-namespaces=F"], ["-nb"]),
+        (["-A", "nodes", "--all-namespaces", "-A=true", "-A=false"], ["nodes"]),
+        (["-A=false", "-A"], ["-A"]),
+        (["-A=maybe", "-A=false"], ["--all-namespaces=maybe"]),
         (["-A=maybe", "--", "-A=true"], ["--all-namespaces=maybe", "--", "-A=true"]),
     ],
 )

@@ -18,7 +18,8 @@ from kubectl_cgaudit.report.escape import visible
 _INTERRUPTED = 130
 _SIGNALLED = 128
 _SHORT = re.compile(r"^-([A-Za-z])=(?=.)")
-_ALL = re.compile(r"^(?:-A|--all-namespaces)=(.*)", re.DOTALL)
+_ALL = "--all-namespaces"
+_ALL_SAID = re.compile(rf"(?:-A|{_ALL})=(.*)", re.DOTALL)
 # https://pkg.go.dev/strconv#ParseBool
 _TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
 _PIPE_CLOSED = 141
@@ -129,20 +130,19 @@ def _check_text(arguments: list[str]) -> None:
 def as_kubectl_takes_them(arguments: list[str]) -> list[str]:
     """The arguments with `-n=shop` as `-nshop`: kubectl takes both, and click would look for the namespace `=shop`.
 
-    So too `-A=true` and `-A=false`, of which click knows `-A` and that it may be left out.
+    So too `-A=true` and `-A=false`, of which click knows `-A` and that it may be left out; the last one counts.
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    taken = [each for argument in arguments[:end] for each in _all_namespaces(argument)]
+    taken: list[str] = []
+    for argument in arguments[:end]:
+        found = _ALL_SAID.fullmatch(argument)
+        if not found:
+            taken.append(argument)
+        elif found[1] in _FALSE:
+            taken = [each for each in taken if each not in ("-A", _ALL)]
+        else:
+            taken.append(_ALL if found[1] in _TRUE else f"{_ALL}={found[1]}")
     return [_SHORT.sub(r"-\1", each) for each in taken] + arguments[end:]
-
-
-def _all_namespaces(argument: str) -> tuple[str, ...]:
-    found = _ALL.match(argument)
-    if not found:
-        return (argument,)
-    if found[1] in _FALSE:
-        return ()
-    return ("--all-namespaces",) if found[1] in _TRUE else (f"--all-namespaces={found[1]}",)
 
 
 def _fail(message: str, code: int) -> int:
