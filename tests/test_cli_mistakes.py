@@ -66,7 +66,7 @@ EACH = "name each file by itself (-f may be repeated)"
             f"there is no file no*.json, and a pattern is not looked up; {EACH}",
         ),
         (["-f", "y" * 300], 1, "y" * 300 + " cannot be read: File name too long; check the path"),
-        (["y" * 300], 2, f"No such command '{'y' * 300}'"),
+        (["y" * 300], 2, f"there is no command '{'y' * 300}'; there are convert, diff, explain, "),
         ([__file__], 2, f"{__file__} is a file and no command; give each file with its own -f"),
         (["-o", "json=/nowhere/x"], 1, "/nowhere/x cannot be written: No such file or directory; choose another path"),
         (["tree", "n9"], 1, "there is no node 'n9'; there are n1"),
@@ -76,7 +76,12 @@ EACH = "name each file by itself (-f may be repeated)"
         (["convert"], 2, "convert takes one of a CPU request such as 250m, --shares or --weight"),
         (["convert", "banana"], 2, "'banana' is not a CPU quantity such as 250m or 2"),
         (["convert", "--weight", "0"], 2, "--weight 0 is out of range; it must be 1..10000"),
-        (["frobnicate"], 2, "No such command 'frobnicate'"),
+        (["nodse"], 2, "there is no command 'nodse'; did you mean nodes?\n"),
+        (
+            ["get"],
+            2,
+            "there is no command 'get'; there are convert, diff, explain, manifests, nodes, report, snapshot, tree, verify, version\n",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence_and_an_exit_code(

@@ -62,8 +62,13 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command, and the words behind its name. Raises UsageError for a file, which `-f *.json` makes a command."""
-        if not ctx.resilient_parsing and args[0] not in COMMANDS and _is_file(args[0]):
-            raise UsageError(f"{args[0]} is a file and no command; give each file with its own -f")
+        if not ctx.resilient_parsing and args[0] not in COMMANDS:
+            if _is_file(args[0]):
+                raise UsageError(f"{args[0]} is a file and no command; give each file with its own -f")
+            from kubectl_cgaudit.settings import meant
+
+            names = [name for name in self.list_commands(ctx) if not hidden(name)]
+            raise UsageError(f"there is no command {args[0]!r}{meant(args[0], names, 'there are')}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
