@@ -30,6 +30,12 @@ def test_one_or_many_classes_that_nobody_read() -> None:
     }
 
 
+def test_classes_of_pods_that_have_no_cgroup_are_none() -> None:
+    nodes = (node(), node("w", operatingSystem="windows"), node("v", labels={"type": "virtual-kubelet"}))
+    pods = [pod(f"p{on}", container("c", "1"), on=on, runtimeClassName=f"of-{on}") for on in ("n1", "w", "v", "gone")]
+    assert list(gaps(*nodes, *pods)) == ["node gone", "2 RuntimeClasses (of-gone, of-n1)"]
+
+
 def test_classes_that_are_not_among_those_that_were_read() -> None:
     other = {"kind": "RuntimeClass", "apiVersion": "node.k8s.io/v1", "metadata": {"name": "other"}, "handler": "crun"}
 

@@ -23,7 +23,9 @@ def cover(cluster: Cluster, unmatched: tuple[str, ...] = (), comparisons: Sequen
     placed = Counter(kinds[pod.node] for pod in active if pod.node in kinds)
     gaps = [GapRecord(gap.what, gap.why, gap.remedy, gap.kind, gap.members) for gap in reading.gaps]
     gaps += _no_match(cluster) + _unusable(cluster) + _missing(cluster) + _without_kubepods(cluster)
-    gaps += _unread_classes(active, cluster) + _without_slice(comparisons) + own_resources.gaps(cluster, active)
+    # Where there is no cgroup, no handler decides its formula.
+    in_cgroups = [pod for pod in active if pod.node and kinds.get(pod.node) not in ("windows", "virtual")]
+    gaps += _unread_classes(in_cgroups, cluster) + _without_slice(comparisons) + own_resources.gaps(cluster, active)
     return Coverage(
         complete=not gaps,
         source=reading.source,
@@ -129,9 +131,9 @@ def _without_slice(comparisons: Sequence[Comparison]) -> list[GapRecord]:
     return [GapRecord(these("node", names), why, remedy, "node without system.slice", names)]
 
 
-def _unread_classes(active: Sequence[Pod], cluster: Cluster) -> list[GapRecord]:
+def _unread_classes(pods: Sequence[Pod], cluster: Cluster) -> list[GapRecord]:
     """Runtime classes that pods name and that were not read, or are gone: which handler they stand for decides their formula."""
-    classes = {pod.runtime_class for pod in active if pod.runtime_class and pod.node}
+    classes = {pod.runtime_class for pod in pods if pod.runtime_class}
     unread = tuple(sorted(classes - set(cluster.runtime_classes or ())))
     if not unread:
         return []
