@@ -34,6 +34,32 @@ def test_a_tree_row_of_an_open_node_has_its_cases(capsys: pytest.CaptureFixture[
     ]
 
 
+def test_a_node_is_named_as_kubectl_names_it(capsys: pytest.CaptureFixture[str]) -> None:
+    def said(*words: str) -> str:
+        assert run([*words, *RECORDED_FLAGS, "-o", "json"]) == 0
+        return capsys.readouterr().out
+
+    for name in ("no/worker-b", "node/worker-b", "Nodes/worker-b"):
+        assert said("tree", name) == said("tree", "worker-b")
+        assert said("nodes", name) == said("nodes", "worker-b")
+    every = json.loads(said("nodes"))["nodes"]
+    assert json.loads(said("nodes", "worker-b"))["nodes"] == [each for each in every if each["name"] == "worker-b"]
+
+
+def test_of_one_node_nothing_is_said_of_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(listed(node(), node("n2"), node("win", operatingSystem="windows"), pod("p", container("c", "1"))))
+    assert run(["nodes", "n2", "-f", str(path), "--evidence"]) == 0
+    text = capsys.readouterr().out
+    assert "n2 " in text
+    assert "n1" not in text
+    assert "win" not in text
+    assert run(["nodes", "win", "-f", str(path)]) == 1
+    assert capsys.readouterr().err == (
+        "error: win is not a Linux node that reports its CPU (windows): it has no cgroup tree to show\n"
+    )
+
+
 def test_tree_draws_every_cgroup(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["tree", "node/worker-b", *RECORDED_FLAGS]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -94,7 +120,16 @@ DEPLOYMENT = (
         (["deploy/checkout", "-n", "shop"], DEPLOYMENT),
         (["Deployments/checkout", "-n", "shop"], DEPLOYMENT),
         (["deploy/checkout"], DEPLOYMENT),
-        (["sts/checkout", "-n", "shop"], "there is no sts shop/checkout; did you mean shop/checkout?"),
+        (["deployment.apps/checkout", "-n", "shop"], DEPLOYMENT),
+        (
+            ["sts/checkout", "-n", "shop"],
+            "explain takes a pod, which sts shop/checkout is not; did you mean shop/checkout?",
+        ),
+        (
+            ["svc/redis", "-n", "data"],
+            "explain takes a pod, which svc data/redis is not; did you mean data/redis or data/redis-0?",
+        ),
+        (["po/redis-1", "-n", "data"], "there is no pod data/redis-1; did you mean data/redis-0 or data/redis?"),
         (["data/redis"], "StatefulSet data/redis is no pod; explain one of its pods: data/redis-0"),
         (["shop/chekout"], "there is no pod shop/chekout; did you mean shop/checkout?"),
         (["shpo/redis-0"], "there is no pod shpo/redis-0; did you mean data/redis-0?"),

@@ -25,7 +25,7 @@ COMMANDS = {
     ),
     "nodes": (
         "nodes",
-        "Show what each node runs: cgroup version, runtimes, kubelet, reserves, and how surely that is known.",
+        "Show what each node, or NODE, runs: cgroup version, runtimes, kubelet, reserves, and how surely that is known.",
     ),
     "report": (
         "report",

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from kubectl_cgaudit.cli import options, output
-from kubectl_cgaudit.cli.nearby import absent
+from kubectl_cgaudit.cli.nearby import absent, bare
 from kubectl_cgaudit.cli.tree import after_gaps, compare, exit_code, find_node
 from kubectl_cgaudit.collect.model import Cluster, Pod
 from kubectl_cgaudit.errors import NotFoundError, UsageError
@@ -24,7 +24,7 @@ def explain_command(pod: str, to: str, **flags: Any) -> int:
     from kubectl_cgaudit.detect.handlers import handler
     from kubectl_cgaudit.report import explain
 
-    before, _, name = pod.removeprefix("pod/").removeprefix("pods/").rpartition("/")
+    before, _, name = bare(pod, "pod", "pods", "po").rpartition("/")
     given = flags["namespace"] or ""
     if not (before or given) or not name:
         missing = "namespace" if name else "pod"

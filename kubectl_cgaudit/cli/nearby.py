@@ -41,7 +41,16 @@ def absent(namespace: str, name: str, cluster: Cluster, kind: str = "") -> NotFo
     instead = _instead(namespace, name, cluster, [owner.name for pod, owner in owners if pod.namespace == namespace])
     if in_doubt(cluster, "pod"):
         return UnreadError(f"{asked} is not among what could be read; {instead}")
+    if kind:
+        # It may be there all the same: other kinds are not read, and of a workload only what owns a pod.
+        return NotFoundError(f"explain takes a pod, which {asked} is not; {instead}")
     return NotFoundError(f"there is no {asked}; {instead}")
+
+
+def bare(said: str, *kinds: str) -> str:
+    """The name without the kind before it, as kubectl lets it be written: po/checkout-1, Nodes/worker-a."""
+    kind, _, name = said.partition("/")
+    return name if kind.lower() in kinds else said
 
 
 def _instead(namespace: str, name: str, cluster: Cluster, owners: list[str]) -> str:
@@ -61,7 +70,7 @@ def _instead(namespace: str, name: str, cluster: Cluster, owners: list[str]) -> 
 
 
 def _is(said: str, kind: str) -> bool:
-    """Whether a kind is the one that was said, as kubectl lets it be written: deploy, deployment, Deployments."""
+    """Whether a kind is the one that was said, as kubectl lets it be written: deploy, Deployments, deployment.apps."""
     short = with_kind("", kind).strip()
     written = (short, kind.lower(), f"{kind.lower()}s")
-    return said.lower() in written if said else kind != "Pod"
+    return said.partition(".")[0].lower() in written if said else kind != "Pod"

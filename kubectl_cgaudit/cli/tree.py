@@ -8,7 +8,7 @@ import click
 from kubectl_cgaudit.cli import options, output, spared
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.codes import INCOMPLETE
-from kubectl_cgaudit.cli.nearby import in_doubt
+from kubectl_cgaudit.cli.nearby import bare, in_doubt
 from kubectl_cgaudit.cli.progress import Progress
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect.states import Rule
@@ -42,9 +42,7 @@ def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: A
 
     wanted = output.parse(outputs, _FORMATS, spared.inputs(flags, to))
     cluster, comparisons = compare(to, flags)
-    shown = comparisons
-    if node is not None:
-        shown = (find_node(node.removeprefix("node/").removeprefix("nodes/"), cluster, comparisons),)
+    shown = of_node(node, cluster, comparisons)
     write: dict[str, Callable[[output.Output], str]] = {
         "text": lambda each: cgroups.as_text(shown, output.screen(each)),
         "json": lambda _: cgroups.as_json(shown),
@@ -83,6 +81,13 @@ def compare(to: str, flags: dict[str, Any], home: str = "") -> tuple[Cluster, tu
     for what in unmatched(cluster, comparisons, rules, target):
         say(f"check what was said: {visible(what)}")
     return cluster, comparisons
+
+
+def of_node(name: str | None, cluster: Cluster, comparisons: tuple[Comparison, ...]) -> tuple[Comparison, ...]:
+    """The node of that name, before which `node/` may stand; all where none is given. Raises NotFoundError."""
+    if name is None:
+        return comparisons
+    return (find_node(bare(name, "node", "nodes", "no"), cluster, comparisons),)
 
 
 def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) -> Comparison:
