@@ -99,6 +99,36 @@ def test_explain_shows_the_arithmetic(capsys: pytest.CaptureFixture[str], monkey
         assert line in text
 
 
+@pytest.mark.parametrize("states", [RECORDED_FLAGS[-2:], []])
+def test_explain_for_programs_is_what_tree_says_of_this_pod_and_of_no_pod(
+    states: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = [*RECORDED_FLAGS[:-2], *states, "-o", "json"]
+    assert run(["tree", "worker-c", *flags]) == 0
+    whole = json.loads(capsys.readouterr().out)["cgroups"]
+    assert run(["explain", "po/checkout-d5491e7e7-22276", "-n", "shop", *flags]) == 0
+    rows = json.loads(capsys.readouterr().out)["cgroups"]
+    assert rows == [row for row in whole if row["pod"] in (None, "checkout-d5491e7e7-22276")]
+    assert [(row["level"], row["container"]) for row in rows] == [
+        ("root", None),
+        ("kubepods", None),
+        ("qos", None),
+        ("pod", None),
+        ("container", "app"),
+        ("container", "istio-proxy"),
+        ("qos", None),
+    ]
+
+
+def test_explain_goes_to_files_as_it_goes_to_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["explain", "data/redis-0", *RECORDED_FLAGS]
+    assert run(words) == 0
+    shown = capsys.readouterr().out
+    assert run([*words, "-o", f"text={tmp_path / 'redis.txt'}"]) == 0
+    assert (capsys.readouterr().out, (tmp_path / "redis.txt").read_text()) == ("", shown)
+    assert run([*words, "-o", f"json={RECORDED_FLAGS[1]}"]) == 2
+
+
 def test_explain_of_what_needs_no_move_says_so_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "-n", "edge", "gateway-8a6b3c5e6-24ef2", *RECORDED_FLAGS]) == 0
     text = capsys.readouterr().out

@@ -1,28 +1,35 @@
 """`kubectl cgaudit explain`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from kubectl_cgaudit.cli import options, output
+from kubectl_cgaudit.cli import options, output, spared
 from kubectl_cgaudit.cli.nearby import absent, bare
 from kubectl_cgaudit.cli.tree import after_gaps, compare, exit_code, find_node
 from kubectl_cgaudit.collect.model import Cluster, Pod
 from kubectl_cgaudit.errors import NotFoundError, UsageError
+
+_FORMATS = ("text", "json")
 
 
 @click.command("explain")
 @click.argument("pod", metavar="NAMESPACE/POD")
 @options.source_options
 @options.to_option
-def explain_command(pod: str, to: str, **flags: Any) -> int:
+@output.option(_FORMATS)
+def explain_command(pod: str, to: str, outputs: tuple[str, ...], **flags: Any) -> int:
     """Show the arithmetic of one pod, from its spec to its share of the node's CPU, level by level.
 
     \b
     Example: kubectl cgaudit explain shop/checkout-d5491e7e7-37202 --states states.yaml
+
+    -o json has the numbers without the arithmetic: of tree -o json what is this pod's, and what is no pod's.
     """
+    wanted = output.parse(outputs, _FORMATS, spared.inputs(flags, to))
     from kubectl_cgaudit.detect.handlers import handler
-    from kubectl_cgaudit.report import explain
+    from kubectl_cgaudit.report import cgroups, explain
 
     before, _, name = bare(pod, "pod", "pods", "po").rpartition("/")
     given = flags["namespace"] or ""
@@ -35,8 +42,13 @@ def explain_command(pod: str, to: str, **flags: Any) -> int:
         raise after_gaps(absent(given, name, cluster, before), cluster)
     found = _find(before or given, name, cluster)
     comparison = find_node(found.node or "", cluster, comparisons)
-    screen = output.screen(output.Output("text", None))
-    output.show(explain.render(comparison, found, handler(found.runtime_class, cluster), screen))
+    write: dict[str, Callable[[output.Output], str]] = {
+        "text": lambda each: explain.render(
+            comparison, found, handler(found.runtime_class, cluster), output.screen(each)
+        ),
+        "json": lambda _: cgroups.as_json((comparison,), (found.namespace, found.name)),
+    }
+    output.deliver([(each, write[each.format](each)) for each in wanted])
     return exit_code(cluster, comparisons)
 
 

@@ -18,14 +18,15 @@ from kubectl_cgaudit.report.words import arrow, percent
 _UNITS = {"v1": "SHARES", "v2": "WEIGHT"}
 
 
-def as_json(comparisons: Sequence[Comparison]) -> str:
-    """`{"cgroups": [...]}`, a row a cgroup.
+def as_json(comparisons: Sequence[Comparison], pod: tuple[str, str] | None = None) -> str:
+    """`{"cgroups": [...]}`, a row a cgroup; of a `pod`, its namespace and name, its own rows and those that are of no pod.
 
     On a node with open questions a row has `cases`, one for each possibility, and `now`, `after` and `stops` hold
     what all of them agree on, null for the rest.
     """
-    rows = [row for comparison in comparisons for row in _rows(comparison)]
-    return indented({"cgroups": rows}) + "\n"
+    rows = (row for comparison in comparisons for row in _rows(comparison))
+    kept = [row for row in rows if pod is None or row["pod"] is None or (row["namespace"], row["pod"]) == pod]
+    return indented({"cgroups": kept}) + "\n"
 
 
 def _rows(comparison: Comparison) -> Iterable[dict[str, Any]]:
