@@ -45,9 +45,10 @@ def loaded(text: str, source: str) -> Any:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
-        raise UsageError(
-            f"{source} is not valid YAML{where}: {getattr(error, 'problem', None) or 'unreadable'}"
-        ) from None
+        why = getattr(error, "problem", None) or "unreadable"
+        # PyYAML has the other half of such a sentence in its context.
+        why = f"{getattr(error, 'context', '')}, {why}" if why.startswith("but ") else why
+        raise UsageError(f"{source} is not valid YAML{where}: {why}") from None
 
 
 def mapping(value: object, where: str, keys: tuple[str, ...]) -> dict[str, Any]:

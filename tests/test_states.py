@@ -143,6 +143,11 @@ def test_a_new_kubelet_only_hints_at_v2() -> None:
             "- {root: {kubepods.slice: 5}}",
             "s.yaml rule 1: root: 'kubepods.slice' is not a top-level cgroup beside kubepods, such as docker or user.slice",
         ),
+        ("- {kubelet: }", "s.yaml rule 1: kubelet is empty; write linear, quadratic or a version such as 1.35.2"),
+        (
+            "- {cgroup: v2}\n---\n- {cgroup: v1}",
+            "s.yaml is not valid YAML at line 2: expected a single document in the stream, but found another document",
+        ),
         ("- {cgroup: [v2}", "s.yaml is not valid YAML at line 1: expected ',' or ']', but got '}'"),
     ],
 )

@@ -125,7 +125,10 @@ def _setter(text: str | None) -> Setter | None:
 def _kubelet(said: Mapping[str, Any], where: str) -> tuple[Formula | None, KubeletVersion | None]:
     formula: Formula | None = None
     version: KubeletVersion | None = None
-    for word in settings.text(said.get("kubelet", ""), f"{where}: kubelet").split():
+    words = settings.text(said.get("kubelet", ""), f"{where}: kubelet").split()
+    if "kubelet" in said and not words:
+        raise UsageError(f"{where}: kubelet is empty; write linear, quadratic or a version such as 1.35.2")
+    for word in words:
         is_formula = word in ("linear", "quadratic")
         if (formula if is_formula else version) is not None:
             raise UsageError(f"{where}: kubelet: {word!r} is one too many; write a formula, a version, or one of each")
