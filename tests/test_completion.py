@@ -164,7 +164,7 @@ def test_every_format_that_is_offered_is_taken(capsys: pytest.CaptureFixture[str
         said = capsys.readouterr().err.partition("there are ")[2].strip()
         assert sorted(said.split(", ")) == offered
         checked.append(name)
-    assert sorted(checked) == ["convert", "diff", "explain", "manifests", "nodes", "report", "tree", "verify", "version"]
+    assert sorted(checked) == sorted({*COMMANDS} - {"__complete", "snapshot"})
 
 
 def test_the_script_for_kubectl_asks_the_plugin(tmp_path: Path) -> None:
