@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from kubectl_cgaudit import __version__
+from kubectl_cgaudit.cli.policy import LEVELS
 from kubectl_cgaudit.manifests.settings import Settings
 from kubectl_cgaudit.report.formats import FORMATS
 from tests import helm_subset
@@ -108,7 +109,14 @@ def test_the_chart_is_of_this_version_and_its_schema_knows_every_value() -> None
     defaults = yaml.safe_load((CHART / "values.yaml").read_text())
     jsonschema.validate(defaults, schema)
     assert set(schema["properties"]) - {"global"} == set(defaults)
-    for wrong in ({"kubelet": "proxy"}, {"sink": "configmap"}, {"shedule": "x"}, {"reports": ["pdf"]}):
+    assert schema["properties"]["failOn"]["enum"] == ["", *LEVELS]
+    for wrong in (
+        {"kubelet": "proxy"},
+        {"sink": "configmap"},
+        {"shedule": "x"},
+        {"reports": ["pdf"]},
+        {"failOn": "High"},
+    ):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(defaults | wrong, schema)
 
