@@ -63,7 +63,7 @@ def test_of_one_node_nothing_is_said_of_the_others(tmp_path: Path, capsys: pytes
 def test_tree_draws_every_cgroup(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["tree", "node/worker-b", *RECORDED_FLAGS]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "worker-b: cgroup v2 (assumed)"
+    assert lines[0] == "worker-b: cgroup v2 (how sure: assumed)"
     assert lines[1].split() == ["CGROUP", "WEIGHT", "CPU", "OF", "NODE", "QUOTA"]
     assert lines[2].split() == ["system.slice", "20", "13%"]
     assert "│  └─ exporter" in "\n".join(lines)

@@ -158,7 +158,7 @@ def test_the_tree_of_a_node_that_does_not_come_back_says_so() -> None:
         cluster(node(kubelet="v1.34.1"), pod("p", container("app", "500m", "1"))), V1, "runtime,kubelet=1.35"
     )
     assert cgroups.as_text(found).splitlines() == [
-        "n1: cgroup v1 (likely): does not start after the move (CGA101)",
+        "n1: cgroup v1 (how sure: likely): does not start after the move (CGA101)",
         "CGROUP                        SHARES         CPU OF NODE   QUOTA",
         "system.slice                  1024 -> stops  20% -> stops",
         "kubepods.slice                4096 -> stops  80% -> stops",

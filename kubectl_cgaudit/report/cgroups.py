@@ -100,7 +100,7 @@ def _draw(comparison: Comparison, screen: Screen) -> Iterator[str]:
         when = f", if {case.when}" if case.when else ""
         lost = ": does not start after the move (CGA101)" if case.lost else ""
         version = arrow(case.now.cgroup, case.then.cgroup)
-        head = screen.shown(f"{comparison.node.name}: cgroup {version}{when} ({sure}){lost}")
+        head = screen.shown(f"{comparison.node.name}: cgroup {version}{when} (how sure: {sure}){lost}")
         pairs, fate = list(_pairs(case)), fates.of_case(comparison, case)
         depths = [depth for depth, _, _ in pairs]
         rows = [
