@@ -60,6 +60,11 @@ EACH = "name each file by itself (-f may be repeated)"
         ),
         (["-f", "none.json"], 1, "none.json cannot be read: No such file or directory; check the path"),
         (["-f", "."], 1, f". is a directory; {EACH}"),
+        (["-f", ""], 2, "-f is empty; give the path of a file, or leave the flag out"),
+        (["--states", ""], 2, "--states is empty; give the path of a file, or leave the flag out"),
+        (["nodes", "--states="], 2, "--states is empty; give the path of a file, or leave the flag out"),
+        (["--policy="], 2, "--policy is empty; give the path of a file, or leave the flag out"),
+        (["--baseline", ""], 2, "--baseline is empty; give the path of a file, or leave the flag out"),
         (
             ["-f", "no*.json"],
             1,

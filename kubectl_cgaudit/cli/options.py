@@ -1,6 +1,6 @@
 """The flags, and what they are read into."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -112,6 +112,12 @@ def hide(command: click.Command, *names: str) -> None:
             parameter.hidden = True
 
 
+def refuse_empty(flag: str, paths: Iterable[str | None]) -> None:
+    """Raises UsageError where a variable of the shell was empty: what it should have named would be left out unseen."""
+    if "" in paths:
+        raise UsageError(f"{flag} is empty; give the path of a file, or leave the flag out")
+
+
 def refuse_choice(chosen: Source, why: str) -> None:
     """Raises UsageError, which begins with why, where -n or -l choose among pods that all count."""
     if chosen.namespace or chosen.selector:
@@ -130,6 +136,8 @@ def source(arguments: dict[str, Any]) -> Source:
     if arguments["files"] and given:
         flag = "--" + given[0].replace("as_user", "as").replace("as_groups", "as-group")
         raise UsageError(f"-f reads files and {flag} speaks of a cluster; give one of them")
+    for flag, paths in (("-f", arguments["files"]), ("--states", (arguments["states"],))):
+        refuse_empty(flag, paths)
     if list(arguments["files"]).count("-") > 1:
         raise UsageError("-f - can be given once: there is one standard input")
     return Source(

@@ -10,6 +10,7 @@ import click
 
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
+from kubectl_cgaudit.cli.options import refuse_empty
 from kubectl_cgaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def read(policy: str | None, baseline: str | None, fail_on: str) -> Judging:
     from kubectl_cgaudit.judge.saved import REMEDY
 
     for flag, path in (("--policy", policy), ("--baseline", baseline)):
+        refuse_empty(flag, (path,))
         if path == "-":
             raise UsageError(f"{flag} - would share standard input; give the path of a file")
     return Judging(
