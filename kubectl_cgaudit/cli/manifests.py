@@ -21,18 +21,22 @@ _NO_IMAGE = (
 @click.option("--image", metavar="IMAGE", help=f"The image with this tool. [default: {IMAGE}, which you build]")
 @click.option("-n", "--namespace", metavar="NS", default=NAMESPACE, show_default=True, help="Where the job runs.")
 @click.option("--existing-namespace", is_flag=True, help="The namespace is there: do not write it, nor its labels.")
-@click.option("--schedule", metavar="CRON", default=SCHEDULE, show_default=True, help="When it runs.")
-@click.option("--to", metavar="TARGET", help="Where the nodes go, as for the audit; no file.")
 @click.option(
-    "--fail-on", metavar="LEVEL", type=click.Choice(LEVELS), help="As for the audit: the job fails on such findings."
+    "--schedule",
+    metavar="CRON",
+    default=SCHEDULE,
+    show_default=True,
+    help="When it runs, in the controller manager's time zone.",
 )
+@click.option("--to", metavar="TARGET", help="Where the nodes go, as for the audit; no file.")
+@click.option("--fail-on", type=click.Choice(LEVELS), help="As for the audit: the job fails on such findings.")
 @click.option("--states-configmap", metavar="NAME", help="A ConfigMap with the states file under the key states.yaml.")
 @click.option("--kubelet", metavar="direct", help="Also measure; adds get on nodes/metrics and nodes/configz.")
 @click.option("--owners", is_flag=True, help="Adds list on ReplicaSets, Jobs, RuntimeClasses and events.")
 @click.option(
     "--sink", metavar="|".join(SINKS), default=SINKS[0], show_default=True, help="Where reports go besides the log."
 )
-@click.option("--memory", metavar="SIZE", default=MEMORY, show_default=True, help="Its limit.")
+@click.option("--memory", metavar="SIZE", default=MEMORY, show_default=True, help="The job's memory limit.")
 @output.option(tuple(RENDERERS))
 def manifests_command(outputs: tuple[str, ...], **flags: Any) -> int:
     """Print the objects that run the audit inside the cluster, on a schedule, with the least that needs.
