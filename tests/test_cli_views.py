@@ -60,6 +60,16 @@ def test_of_one_node_nothing_is_said_of_the_others(tmp_path: Path, capsys: pytes
     )
 
 
+def test_where_no_node_has_a_tree_the_nodes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(listed(node("win", operatingSystem="windows"), pod("p", container("c", "1"), on="win")))
+    assert run(["tree", "-f", str(path)]) == 0
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "there is no Linux node that reports its CPU; there are win (windows)\n")
+    assert run(["tree", "n1", "-f", str(path)]) == 1
+    assert capsys.readouterr().err == "error: there is no node 'n1'; there are win (windows)\n"
+
+
 def test_tree_draws_every_cgroup(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["tree", "node/worker-b", *RECORDED_FLAGS]) == 0
     lines = capsys.readouterr().out.splitlines()

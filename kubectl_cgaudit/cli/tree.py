@@ -43,6 +43,8 @@ def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: A
     wanted = output.parse(outputs, _FORMATS, spared.inputs(flags, to))
     cluster, comparisons = compare(to, flags)
     shown = of_node(node, cluster, comparisons)
+    if not shown:
+        say(f"there is no Linux node that reports its CPU; there are {visible(_others(cluster))}")
     write: dict[str, Callable[[output.Output], str]] = {
         "text": lambda each: cgroups.as_text(shown, output.screen(each)),
         "json": lambda _: cgroups.as_json(shown),
@@ -90,6 +92,11 @@ def of_node(name: str | None, cluster: Cluster, comparisons: tuple[Comparison, .
     return (find_node(bare(name, "node", "nodes", "no"), cluster, comparisons),)
 
 
+def _others(cluster: Cluster) -> str:
+    """The nodes where none has a cgroup tree."""
+    return named([f"{node.name} ({node.kind})" for node in cluster.nodes], _NAMED) or "none"
+
+
 def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) -> Comparison:
     """The node of that name. Raises NotFoundError that says why there is none."""
     for comparison in comparisons:
@@ -100,7 +107,7 @@ def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) 
         raise NotFoundError(
             f"{name} is not a Linux node that reports its CPU ({kinds[name]}): it has no cgroup tree to show"
         )
-    there = f"there are {named((c.node.name for c in comparisons), _NAMED)}"
+    there = f"there are {named((c.node.name for c in comparisons), _NAMED) or _others(cluster)}"
     if in_doubt(cluster, "node") or any(pod.node == name for pod in cluster.pods):
         raise after_gaps(UnreadError(f"node {name!r} is not among what could be read; {there}"), cluster)
     raise NotFoundError(f"there is no node {name!r}; {there}")
