@@ -143,6 +143,14 @@ def test_a_new_kubelet_only_hints_at_v2() -> None:
             "- {root: {kubepods.slice: 5}}",
             "s.yaml rule 1: root: 'kubepods.slice' is not a top-level cgroup beside kubepods, such as docker or user.slice",
         ),
+        (
+            "- {match: {labels: {}}, cgroup: v1}",
+            "s.yaml rule 1: match: labels is empty, which every node fits; name a label, or leave it out",
+        ),
+        (
+            "- {cgroup: v2, root: {docker: 100, /docker: 50}}",
+            "s.yaml rule 1: root: docker stands twice, with and without /; leave one out",
+        ),
         ("- {kubelet: }", "s.yaml rule 1: kubelet is empty; write linear, quadratic or a version such as 1.35.2"),
         (
             "- {cgroup: v2}\n---\n- {cgroup: v1}",

@@ -87,6 +87,8 @@ def _rule(rule: object, where: str) -> Rule:
     if len(said) == ("match" in said):
         raise UsageError(f"{where} says nothing of its nodes; add one of {', '.join(_KEYS[1:])}")
     labels = settings.texts(match.get("labels", {}), f"{where}: match: labels")
+    if "labels" in match and not labels:
+        raise UsageError(f"{where}: match: labels is empty, which every node fits; name a label, or leave it out")
     cgroup = settings.one_of(said, "cgroup", ("v1", "v2"), where)
     formula, version = _kubelet(said, where)
     return Rule(
@@ -98,12 +100,7 @@ def _rule(rule: object, where: str) -> Rule:
         kubelet_formula=formula,
         kubelet_version=version,
         system_slice=_number(said["system_slice"], f"{where}: system_slice") if "system_slice" in said else None,
-        root=tuple(
-            sorted(
-                (_root_name(name, where), _number(value, f"{where}: root: {name}"))
-                for name, value in settings.texts(said.get("root", {}), f"{where}: root").items()
-            )
-        ),
+        root=_root(settings.texts(said.get("root", {}), f"{where}: root"), where),
         set_by=_setter(settings.one_of(said, "set_by", ("systemd", "kubelet"), where)),
         runtimes=tuple(
             sorted(
@@ -139,6 +136,16 @@ def _kubelet(said: Mapping[str, Any], where: str) -> tuple[Formula | None, Kubel
         elif needs_patch(word):
             raise UsageError(f"{where}: kubelet: {TWO_QUOTAS}")
     return formula, version
+
+
+def _root(said: Mapping[str, str], where: str) -> tuple[tuple[str, int], ...]:
+    found: dict[str, int] = {}
+    for name, value in said.items():
+        cgroup = _root_name(name, where)
+        if cgroup in found:
+            raise UsageError(f"{where}: root: {cgroup} stands twice, with and without /; leave one out")
+        found[cgroup] = _number(value, f"{where}: root: {name}")
+    return tuple(sorted(found.items()))
 
 
 def _root_name(name: str, where: str) -> str:
