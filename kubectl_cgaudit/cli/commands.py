@@ -68,7 +68,9 @@ class Commands(click.Group):
             from kubectl_cgaudit.settings import meant
 
             names = [name for name in self.list_commands(ctx) if not hidden(name)]
-            raise UsageError(f"there is no command {args[0]!r}{meant(args[0], names, 'there are')}")
+            raise UsageError(
+                f"there is no command {args[0]!r}{meant(args[0], names, 'see kubectl cgaudit --help; there are')}"
+            )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
