@@ -17,10 +17,7 @@ from kubectl_cgaudit.judge.policy.read import load, parse
 from kubectl_cgaudit.report import junit, sarif
 from kubectl_cgaudit.report.data import render_json
 from kubectl_cgaudit.report.formats import FORMATS
-from tests.support import (
-    RECORDED_FLAGS,
-    recorded_audit,
-)
+from tests.support import RECORDED_FLAGS, V2_LINEAR, audited, cluster, container, node, pod, recorded_audit
 
 AUDIT = recorded_audit()
 DAY = date(2026, 6, 1)
@@ -63,6 +60,14 @@ def test_what_is_excepted_is_set_apart_with_its_reason() -> None:
         "platform/node-exporter",
     ]
     assert found.verdict.next_steps[0].startswith("CGA201 (data/postgres): ")
+
+
+def test_a_gap_has_the_name_that_the_report_gives_it() -> None:
+    half = audited(cluster(node(), pod("p", container("c", "1"), runtimeClassName="a")), V2_LINEAR)
+    for name, amount in ("RuntimeClass a", 1), ("RuntimeClass*", 1), ("runtimeclass*", 0), ("a", 0):
+        found = under(f"exceptions: [{{rule: CGA001, match: {{name: {name}}}, reason: r}}]", half)
+        assert [each.finding.rule for each in found.excepted] == ["CGA001"] * amount
+        assert found.coverage.complete is False
 
 
 def test_what_workloads_gain_and_lose_stays() -> None:
