@@ -18,6 +18,7 @@ from kubectl_cgaudit.judge.diff.types import (
     Value,
     WorkloadDiff,
 )
+from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.judge.waiting import waiting
 
@@ -49,6 +50,11 @@ class _Comparison:
         self.old = {node.name: node for node in before.nodes}
         self.new = {node.name: node for node in after.nodes}
         self.facts = {node.name: match.facts(node) for node in before.nodes}
+        self.failing = {
+            (each.subject.namespace, each.subject.name, each.subject.workload_kind)
+            for each in (*before.findings, *before.known, *(excepted.finding for excepted in before.excepted))
+            if each.rule == catalogue.WILL_NOT_START.id
+        }
         self.beside = [_populations(audit) for audit in (before, after)]
         self._seen: dict[tuple[str, str], pods.Around] = {}
 
@@ -91,7 +97,8 @@ class _Comparison:
             self.stood_for.get,
         )
         found = tuple(
-            pods.compare(old, new, self._around(old.node, new.node), self.limits) for old, new in matched.pairs
+            pods.compare(old, new, self._around(old.node, new.node), self.limits, may_fail=_key(before) in self.failing)
+            for old, new in matched.pairs
         )
         # Where nothing could be compared, or pods could not be read, nothing can be said of the whole.
         unread = bool(before.unpredicted_pods or after.unpredicted_pods or not found)
@@ -121,6 +128,7 @@ class _Comparison:
                 untold=nodes.untold(now),
                 same_ground=nodes.same_ground(was, now),
                 contradictions=now.contradictions,
+                lost=any(case.stops for case in was.cases),
                 kubelets=(was.kubelet_version, now.kubelet_version),
             )
         return self._seen[old, new]

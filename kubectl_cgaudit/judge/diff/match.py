@@ -39,7 +39,7 @@ def formula(runtime: str) -> str:
 
 def facts(node: NodeAudit) -> Facts:
     """What decides the prediction for a node, its pods aside: nodes with equal facts can stand for each other."""
-    return node.allocatable_milli, tuple((_moment(case.before), _moment(case.after)) for case in node.cases)
+    return node.allocatable_milli, tuple((_moment(case.before), _moment(case.after), case.stops) for case in node.cases)
 
 
 def _moment(moment: NodeMoment) -> Facts:

@@ -8,6 +8,7 @@ from kubectl_cgaudit.detect.state import CgroupVersion, unit_of
 from kubectl_cgaudit.judge.audit import NodeAudit, NodeMoment
 from kubectl_cgaudit.judge.diff.match import formula
 from kubectl_cgaudit.judge.diff.outcome import (
+    STOPS,
     Limit,
     against_evidence,
     in_doubt,
@@ -31,7 +32,10 @@ def compare(before: NodeAudit, after: NodeAudit, limit: Limit) -> NodeDiff:
         _words("system-slice", before, after, lambda moment: in_unit(moment.cgroup, moment.system_slice)),
         of_numbers(
             "pods-per-system",
-            [(case.before.pods_per_system, case.after.pods_per_system) for case in before.cases],
+            [
+                (case.before.pods_per_system, STOPS if case.stops else case.after.pods_per_system)
+                for case in before.cases
+            ],
             [case.before.pods_per_system for case in after.cases],
             limit,
         ),
@@ -95,14 +99,13 @@ def in_unit(version: CgroupVersion, value: int | None) -> str:
     return f"no {unit}" if value is None else f"{unit} {value}"
 
 
-def _words(what: What, before: NodeAudit, after: NodeAudit, read: Callable[[NodeMoment], str]) -> Measure:
-    was = [(read(case.before), read(case.after)) for case in before.cases]
-    return of_words(what, "", was, [read(case.before) for case in after.cases])
+def _words(what: What, before: NodeAudit, after: NodeAudit, read: Callable[[NodeMoment], str], of: str = "") -> Measure:
+    was = [(read(case.before), STOPS if case.stops else read(case.after)) for case in before.cases]
+    return of_words(what, of, was, [read(case.before) for case in after.cases])
 
 
 def _runtime(handler: str, before: NodeAudit, after: NodeAudit) -> Measure:
-    was = [(formula(case.before.runtimes[handler]), formula(case.after.runtimes[handler])) for case in before.cases]
-    return of_words("runtime", handler, was, [formula(case.before.runtimes[handler]) for case in after.cases])
+    return _words("runtime", before, after, lambda moment: formula(moment.runtimes[handler]), handler)
 
 
 def _excused(measure: Measure) -> Measure:

@@ -1,6 +1,7 @@
 """Whether a prediction came true: of one number, in every case that the open questions allow."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -9,7 +10,11 @@ from kubectl_cgaudit.judge.diff.types import OUTCOMES, Measure, Outcome, Value, 
 
 Number = float | None
 """None where it cannot be said."""
+Prediction = Number | Literal["stops"]
 _ROUNDING = 1e-9
+_RUNS = "runs"
+STOPS: Final = "stops"
+"""What is predicted of every number of what was said not to run."""
 
 
 class Limit(Struct, frozen=True):
@@ -25,15 +30,20 @@ class Limit(Struct, frozen=True):
 
 def exact(before: Value, predicted: Value, now: Value) -> Outcome:
     """The outcome where any difference counts."""
+    if predicted == STOPS:
+        # That it runs all the same is said once, by its fate.
+        return "unchanged" if now == before else "otherwise"
     if before == predicted:
         return "unchanged" if now == before else "unpredicted"
     return "came-true" if now == predicted else "as-before" if now == before else "otherwise"
 
 
-def within(before: Number, predicted: Number, now: Number, limit: Limit) -> Outcome:
+def within(before: Number, predicted: Prediction, now: Number, limit: Limit) -> Outcome:
     """The outcome where small differences do not count; a number halfway is taken to be as before."""
     if before is None or predicted is None or now is None:
-        return "unchanged" if before is predicted is now else "unknown"
+        return "unchanged" if before is now is None and predicted in (None, STOPS) else "unknown"
+    if isinstance(predicted, str):
+        return "otherwise" if limit.moved(before, now) else "unchanged"
     if not limit.moved(before, predicted):
         return "unpredicted" if limit.moved(before, now) and limit.moved(predicted, now) else "unchanged"
     if limit.moved(before, now) and limit.moved(predicted, now):
@@ -56,17 +66,22 @@ def of_words(what: What, of: str, was: Sequence[tuple[Value, Value]], now: Seque
     )
 
 
-def of_fate(stops: Iterable[bool]) -> Measure:
-    """The measure of what runs now; `stops` is in each case of the first audit whether it was said not to."""
-    return of_words("fate", "", [("runs", "stops" if each else "runs") for each in stops], ["runs"])
+def of_fate(stops: Iterable[bool | None]) -> Measure:
+    """The measure of what runs now; `stops` is in each case of the first audit whether it was said not to, None where that
+    could not be said.
+    """
+    predicted: set[Value] = set()
+    for each in stops:
+        predicted |= {_RUNS, STOPS} if each is None else {STOPS if each else _RUNS}
+    found: set[Outcome] = {"as-before" if each == STOPS else "unchanged" for each in predicted}
+    return Measure("fate", "", _agreed(found), (_RUNS,), _distinct(predicted), (_RUNS,))
 
 
-def of_numbers(what: What, was: Sequence[tuple[Number, Number]], now: Sequence[Number], limit: Limit) -> Measure:
+def of_numbers(what: What, was: Sequence[tuple[Number, Prediction]], now: Sequence[Number], limit: Limit) -> Measure:
     """The measure of a fraction or ratio."""
     found = {within(before, predicted, each, limit) for before, predicted in was for each in now}
-    known = [
-        [each for each in values if each is not None] for values in ([b for b, _ in was], [p for _, p in was], now)
-    ]
+    sides: tuple[Sequence[Prediction], ...] = ([b for b, _ in was], [p for _, p in was], now)
+    known = [[each for each in values if each is not None] for values in sides]
     return Measure(what, "", _agreed(found), *map(_distinct, known))
 
 

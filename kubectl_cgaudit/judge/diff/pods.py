@@ -1,16 +1,19 @@
 """What came of the predictions for a pod and its containers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.model import COMPETING
-from kubectl_cgaudit.judge.audit import CaseChange, ContainerAudit, PodAudit
+from kubectl_cgaudit.judge.audit import CaseChange, ContainerAudit, Moment, PodAudit
 from kubectl_cgaudit.judge.diff.match import spec, weight
 from kubectl_cgaudit.judge.diff.nodes import in_unit
 from kubectl_cgaudit.judge.diff.outcome import (
+    STOPS,
     Limit,
+    Number,
+    Prediction,
     consistent,
     in_doubt,
     listed,
@@ -56,14 +59,18 @@ class Around(Struct, frozen=True):
     """Whether of both nodes as much is known of what competes with pods at the root."""
     contradictions: tuple[str, ...]
     """What the evidence on its node now says against what was said of it."""
+    lost: bool
+    """Whether the node it was on was said not to come back, if only in some case."""
     kubelets: tuple[str, str]
     """Release of the kubelet it was on, and of the one it is on."""
 
 
-def compare(before: PodAudit, after: PodAudit, around: Around, limits: Limits) -> PodDiff:
-    """A pod before, and itself or the replica that took its place now."""
+def compare(before: PodAudit, after: PodAudit, around: Around, limits: Limits, *, may_fail: bool) -> PodDiff:
+    """A pod before, and itself or the replica that took its place now. `may_fail`: its workload was said to have containers
+    that do not start, for sure or not (CGA301).
+    """
     why = _Why(before, after, around)
-    mine = [of_fate([why.said_to_stop])]
+    mine = [why.fate(of_fate(_stops(before, may_fail=may_fail)))]
     mine += [
         why.judged(measure, respecified=why.respecified, known=around.version_known)
         for measure in consistent(_measures(before.cases, after.cases, limits))
@@ -84,6 +91,14 @@ def compare(before: PodAudit, after: PodAudit, around: Around, limits: Limits) -
     )
 
 
+def _stops(pod: PodAudit, *, may_fail: bool) -> Iterator[bool | None]:
+    """In each case whether it was said not to run; None where that could not be said."""
+    for case in pod.cases:
+        # Only on v1 the kernel refuses a quota.
+        open_ = may_fail and "unknown" in pod.effects and case.after.version == "v1"
+        yield True if case.stops else None if open_ else False
+
+
 def _container(before: ContainerAudit, after: ContainerAudit, why: "_Why", limits: Limits) -> ContainerDiff:
     changed = (before.request_milli, before.limit_milli) != (after.request_milli, after.limit_milli)
     changed = changed or why.before.handler != why.after.handler
@@ -95,35 +110,25 @@ def _container(before: ContainerAudit, after: ContainerAudit, why: "_Why", limit
 
 
 def _measures(before: Sequence[CaseChange], after: Sequence[CaseChange], limits: Limits) -> list[Measure]:
-    """Every number of a cgroup."""
-    was = [(case.before, case.after) for case in before]
+    """Every number of a cgroup. What comes after a case that stops is never reached: no number was predicted there."""
     now = [case.before for case in after]
+
+    def words(what: What, read: Callable[[Moment], str | int]) -> Measure:
+        was = [(read(case.before), STOPS if case.stops else read(case.after)) for case in before]
+        return of_words(what, "", was, [read(each) for each in now])
+
+    def numbers(what: What, read: Callable[[Moment], Number], limit: Limit) -> Measure:
+        was: list[tuple[Number, Prediction]]
+        was = [(read(case.before), STOPS if case.stops else read(case.after)) for case in before]
+        return of_numbers(what, was, [read(each) for each in now], limit)
+
     return [
-        of_words(
-            "weight",
-            "",
-            [(in_unit(b.version, b.value), in_unit(p.version, p.value)) for b, p in was],
-            [in_unit(each.version, each.value) for each in now],
-        ),
-        of_words(
-            "quota-us",
-            "",
-            [(_quota(b.quota_us), _quota(p.quota_us)) for b, p in was],
-            [_quota(each.quota_us) for each in now],
-        ),
-        of_numbers("share", [(b.share, p.share) for b, p in was], [each.share for each in now], limits.system),
-        of_numbers(
-            "against-system",
-            [(b.against_system, p.against_system) for b, p in was],
-            [each.against_system for each in now],
-            limits.system,
-        ),
-        of_numbers("in-pod", [(b.in_pod, p.in_pod) for b, p in was], [each.in_pod for each in now], limits.inside),
+        words("weight", lambda each: in_unit(each.version, each.value)),
+        words("quota-us", lambda each: "none" if each.quota_us is None else each.quota_us),
+        numbers("share", lambda each: each.share, limits.system),
+        numbers("against-system", lambda each: each.against_system, limits.system),
+        numbers("in-pod", lambda each: each.in_pod, limits.inside),
     ]
-
-
-def _quota(value: int | None) -> str | int:
-    return "none" if value is None else value
 
 
 class _Why:
@@ -134,9 +139,15 @@ class _Why:
         self.after = after
         self.around = around
         self.respecified = spec(before) != spec(after)
-        self.said_to_stop = "stops" in before.effects
-        """And it is there, so it runs."""
         self._needed: set[str] = set()
+
+    def fate(self, measure: Measure) -> Measure:
+        """The measure of what runs, where another node or another limit explains it: of these it was not said."""
+        if measure.outcome != "as-before":
+            return measure
+        cause = "node" if self.around.other_node else "spec" if self.respecified and not self.around.lost else "stops"
+        self._needed.add(cause)
+        return measure if cause == "stops" else replace(measure, outcome="other-cause")
 
     def judged(self, measure: Measure, *, respecified: bool, known: bool) -> Measure:
         """The measure, where something else explains it or the state now is not known."""
@@ -164,15 +175,13 @@ class _Why:
     def said(self) -> tuple[str, ...]:
         """The causes, and the evidence against what was said, in words."""
         words = {
+            "stops": said_to_stop(*self.around.kubelets),
             "spec": f"it asks for other CPU: {', '.join(_changes(self.before, self.after))}",
             "node": f"it was on {self.before.node} and is on {self.after.node}, which is another kind of node",
             "pods": f"{self.after.node} has other pods now, or pods that ask for other CPU, or another size",
             "evidence": contradicted(self.after.node) + "; ".join(self.around.contradictions),
         }
-        return (
-            *([said_to_stop(*self.around.kubelets)] if self.said_to_stop else []),
-            *(text for cause, text in words.items() if cause in self._needed),
-        )
+        return tuple(text for cause, text in words.items() if cause in self._needed)
 
 
 def _changes(before: PodAudit, after: PodAudit) -> Iterable[str]:
