@@ -18,7 +18,7 @@ from kubectl_cgaudit.judge.diff.types import Diff
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.report import diff_content, diff_data, diff_html, diff_markdown, diff_table
 from tests.diff_support import BOTH, MOVED, N1, N2, A, after_rules, flat, now_of, of_nodes, only
-from tests.support import STATES, V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, pod, recorded
+from tests.support import STATES, V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod, recorded
 
 
 def first_node(rules: str = V1, **fields: Any) -> NodeAudit:
@@ -146,6 +146,45 @@ def test_a_node_whose_cgroups_are_untold_moved_nothing() -> None:
     untold = replace(after, nodes=tuple(replace(each, confidence="unknown") for each in after.nodes))
     found = diff(audited(cluster(N1, A), V1, "runtime"), untold)
     assert {row[0] for row in (*of_nodes(found).values(), *flat(found).values())} == {"unknown"}
+
+
+def test_nothing_came_true_of_a_node_of_whose_cgroups_nothing_could_be_said() -> None:
+    before = audited(cluster(N1, A), V2_LINEAR, "runtime")
+    untold = replace(before, nodes=tuple(replace(each, confidence="unknown") for each in before.nodes))
+    found = diff(untold, now_of(cluster(N1, A), V2_QUADRATIC))
+    assert {row[0] for row in (*of_nodes(found).values(), *flat(found).values())} == {"unknown"}
+    assert found.summary.notes[0] == "What ran before on n1 is not known, so what depends on it cannot be said."
+
+
+def test_what_moved_whatever_ran_before_is_known_to_have_moved() -> None:
+    """Of linear a change was predicted, of quadratic none; it is neither now."""
+    found = diff(
+        audited(cluster(N1, A), "- {cgroup: v2}", "runtime"),
+        now_of(cluster(N1, A), "- {cgroup: v2, runtimes: {default: kata}}"),
+    )
+    assert of_nodes(found) == {
+        ("n1", "runtime", "default"): ("otherwise", ("linear", "quadratic"), ("quadratic",), ("none",))
+    }
+    (row,) = diff_content.node_rows(found.nodes)
+    assert diff_content.change(row) == "linear or quadratic -> none, not quadratic"
+    assert flat(found)["default/a", "a", "app", "weight"][0] == "otherwise"
+    assert (found.summary.moved, "Nothing" in found.summary.sentence) == (True, False)
+
+
+def test_what_the_evidence_contradicted_before_never_came_true() -> None:
+    """It may have been as it is now all along."""
+    before = audited(cluster(N1, A), V2_LINEAR, "runtime")
+    against = replace(before, nodes=tuple(replace(each, contradictions=("a but b",)) for each in before.nodes))
+    found = diff(against, now_of(cluster(N1, A), V2_QUADRATIC))
+    why = ("the evidence on n1 contradicts what was said: a but b",)
+    assert {row[0] for row in (*of_nodes(found).values(), *flat(found).values())} == {"unknown"}
+    assert ([each.because for each in found.nodes], only(found).pods[0].because) == ([why], why)
+    # Another node took its place: its name is the one that is said.
+    m1, moved = node("m1"), pod("a", container("app", "1"), container("side", "100m"), on="m1")
+    replaced = diff(against, now_of(cluster(m1, moved), V2_QUADRATIC))
+    assert ([each.because for each in replaced.nodes], only(replaced).pods[0].because) == ([why], why)
+    rows = [*diff_content.node_rows(replaced.nodes), *diff_content.workload_rows(replaced.workloads)]
+    assert {row.because for row in rows} == {("the evidence on n1 contradicts what was said: see the notes",)}
 
 
 def test_evidence_against_one_node_is_enough_to_doubt() -> None:

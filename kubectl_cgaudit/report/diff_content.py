@@ -86,7 +86,7 @@ def node_rows(nodes: Sequence[NodeDiff]) -> list[Row]:
             f"{node.name} (was {node.replaces})" if node.replaces else node.name,
             _label("", measure),
             (0, 0),
-            _reasons(measure, [(node.name, node.because)]),
+            _reasons(measure, [((node.name, node.replaces or node.name), node.because)]),
         )
         for node in nodes
         for measure in node.measures
@@ -119,7 +119,7 @@ def _of_workload(workload: WorkloadDiff) -> Iterator[Row]:
         alike, label = found[name, measure], _label(name, measure)
         if labels[label] > 1:
             label = f"{label} on {named(sorted({pod.now_node for pod in alike}), _NODES)}"
-        because = _reasons(measure, [(pod.now_node, pod.because) for pod in alike])
+        because = _reasons(measure, [((pod.node, pod.now_node), pod.because) for pod in alike])
         yield _row(measure, subject(workload), label, (len(alike), len(workload.pods)), because)
     if workload.outcome == "unknown" and not any(measure.outcome == "unknown" for _, measure in ordered):
         why = (f"{_unread(workload)} node, or what is needed of it, was not read",)
@@ -144,21 +144,28 @@ def _label(name: str | None, measure: Measure) -> str:
     return " ".join(part for part in (name, _WHAT[measure.what], measure.of) if part)
 
 
-def _reasons(measure: Measure, found: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
-    """Why it is not as predicted, or what leaves it open; `found` are the nodes and what is said of each."""
+def _reasons(measure: Measure, found: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[str, ...]:
+    """Why it is not as predicted, or what leaves it open; `found` are the nodes, before and now, and what is said of each."""
     if measure.what == "fate" and measure.outcome == "as-before":
         return tuple(dict.fromkeys(text for _, because in found for text in because if text.startswith(SAID_TO_STOP)))
     if measure.outcome not in ("other-cause", "unknown"):
         return ()
-    against = [node for node, because in found if any(text.startswith(contradicted(node)) for text in because)]
+    against = {node for nodes, because in found for node in nodes for text in because if _is_against(node, text)}
     if measure.outcome == "unknown":
         # In full once, in the notes: every row of a node would repeat it.
-        nodes = named(sorted(set(against)), _NAMED)
+        nodes = named(sorted(against), _NAMED)
         return (*_open(measure), *([f"{contradicted(nodes)}see the notes"] if against else []))
     others = (
-        text for node, because in found for text in because if not text.startswith((contradicted(node), SAID_TO_STOP))
+        text
+        for nodes, because in found
+        for text in because
+        if not text.startswith(SAID_TO_STOP) and not any(_is_against(node, text) for node in nodes)
     )
     return tuple(dict.fromkeys(others))
+
+
+def _is_against(node: str, text: str) -> bool:
+    return text.startswith(contradicted(node))
 
 
 def _open(measure: Measure) -> Iterator[str]:

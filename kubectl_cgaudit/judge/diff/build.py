@@ -125,9 +125,9 @@ class _Comparison:
                 or was.pod_count != now.pod_count
                 or self.beside[0][old] != self.beside[1][new],
                 version_known=len({case.before.cgroup for case in now.cases}) == 1,
-                untold=nodes.untold(now),
+                untold=nodes.untold(was, now),
                 same_ground=nodes.same_ground(was, now),
-                contradictions=now.contradictions,
+                contradictions=nodes.against(was, now),
                 lost=any(case.stops for case in was.cases),
                 kubelets=(was.kubelet_version, now.kubelet_version),
             )

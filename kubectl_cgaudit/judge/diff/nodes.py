@@ -42,15 +42,15 @@ def compare(before: NodeAudit, after: NodeAudit, limit: Limit) -> NodeDiff:
     ]
     handlers = set(before.cases[0].before.runtimes) & set(after.cases[0].before.runtimes)
     measures += [_runtime(handler, before, after) for handler in sorted(handlers)]
-    if untold(after):
+    if untold(before, after):
         measures = [in_doubt(measure, all_of_it=True) for measure in measures]
     if not same_ground(before, after):
         measures = [in_doubt(each, all_of_it=True) if each.what in _OF_THE_ROOT else each for each in measures]
-    because = []
-    if after.contradictions:
+    because: list[str] = []
+    if contradictions := against(before, after):
         doubted = against_evidence(measures)
         if doubted != measures:
-            because.append(contradicted(after.name) + "; ".join(after.contradictions))
+            because += contradictions
         measures = doubted
     if before.allocatable_milli != after.allocatable_milli:
         changed = [_excused(measure) for measure in measures]
@@ -73,9 +73,15 @@ def compare(before: NodeAudit, after: NodeAudit, limit: Limit) -> NodeDiff:
     )
 
 
-def untold(node: NodeAudit) -> bool:
-    """Whether nothing can be said of a node's cgroups: one case only, and still unknown (it has no kubepods tree)."""
-    return node.confidence == "unknown" and len(node.cases) == 1
+def untold(*nodes: NodeAudit) -> bool:
+    """Whether nothing can be said of the cgroups of one of them: one case only, and still unknown (it has no kubepods tree)."""
+    return any(node.confidence == "unknown" and len(node.cases) == 1 for node in nodes)
+
+
+def against(before: NodeAudit, after: NodeAudit) -> tuple[str, ...]:
+    """What the evidence says against what was said of either; once, if it says the same of both."""
+    both = [contradicted(node.name) + "; ".join(node.contradictions) for node in (before, after) if node.contradictions]
+    return tuple(dict.fromkeys(both))
 
 
 def same_ground(before: NodeAudit, after: NodeAudit) -> bool:

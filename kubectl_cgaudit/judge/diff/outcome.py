@@ -6,7 +6,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.diff.types import OUTCOMES, Measure, Outcome, Value, What
+from kubectl_cgaudit.judge.diff.types import NOT_PREDICTED, OUTCOMES, Measure, Outcome, Value, What
 
 Number = float | None
 """None where it cannot be said."""
@@ -115,6 +115,9 @@ def listed(measures: Iterable[Measure]) -> tuple[Measure, ...]:
 
 
 def _agreed(found: set[Outcome]) -> Outcome:
+    """What holds however the open questions turn out."""
+    if len(found) > 1 and found <= {*NOT_PREDICTED}:
+        return "otherwise"
     return next(iter(found)) if len(found) == 1 else "unknown"
 
 

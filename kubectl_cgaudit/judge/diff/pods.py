@@ -28,7 +28,6 @@ from kubectl_cgaudit.judge.diff.types import (
     Outcome,
     PodDiff,
     What,
-    contradicted,
     said_to_stop,
 )
 
@@ -54,11 +53,11 @@ class Around(Struct, frozen=True):
     version_known: bool
     """Whether the cgroup version of its node now is settled."""
     untold: bool
-    """Whether nothing can be said of its node's cgroups now."""
+    """Whether nothing can be said of its node's cgroups, as it was or as it is."""
     same_ground: bool
     """Whether of both nodes as much is known of what competes with pods at the root."""
     contradictions: tuple[str, ...]
-    """What the evidence on its node now says against what was said of it."""
+    """What the evidence on its nodes says against what was said of them."""
     lost: bool
     """Whether the node it was on was said not to come back, if only in some case."""
     kubelets: tuple[str, str]
@@ -179,9 +178,9 @@ class _Why:
             "spec": f"it asks for other CPU: {', '.join(_changes(self.before, self.after))}",
             "node": f"it was on {self.before.node} and is on {self.after.node}, which is another kind of node",
             "pods": f"{self.after.node} has other pods now, or pods that ask for other CPU, or another size",
-            "evidence": contradicted(self.after.node) + "; ".join(self.around.contradictions),
         }
-        return tuple(text for cause, text in words.items() if cause in self._needed)
+        causes = (text for cause, text in words.items() if cause in self._needed)
+        return (*causes, *(self.around.contradictions if "evidence" in self._needed else ()))
 
 
 def _changes(before: PodAudit, after: PodAudit) -> Iterable[str]:

@@ -47,7 +47,7 @@ def concluded(
         *_contradictions("Now", after),
         *_of_the_nodes(before, after, ambiguous, baseless, came_true=bool(nodes["came-true"] + workloads["came-true"])),
     )
-    against = any(node.contradictions for node in after)
+    against = any(node.contradictions for node in (*before, *after))
     sentence = " ".join(_sentences(diff, nodes, workloads, moved=moved, against=against))
     return replace(diff, summary=Summary(sentence, moved, nodes, workloads, notes))
 
