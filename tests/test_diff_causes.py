@@ -39,7 +39,7 @@ def test_a_pod_that_went_to_another_kind_of_node_says_so() -> None:
     (moved,) = only(found).pods
     assert (moved.outcome, moved.because[0]) == (
         "other-cause",
-        "it was on n1 and is on n3, which is another kind of node",
+        "it was on n1 and is on n3, for which something else or nothing was predicted",
     )
     same = audited(cluster(N1, n3, pod("a", container("app", "1"))), V2_LINEAR, "runtime")
     stayed = diff(same, now_of(cluster(N1, n3, pod("a", container("app", "1"), on="n3")), V1))

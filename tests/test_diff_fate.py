@@ -82,6 +82,6 @@ def test_another_node_explains_that_a_pod_runs_whose_own_was_said_not_to_come_ba
     web = [pod(f"w-{on}", container("app", "1"), on=on, owner=("StatefulSet", "web")) for on in ("n1", "n2")]
     before = audited(cluster(old, other, web[0]), told, "kubelet=1.35")
     found = diff(before, now_of(cluster(other, web[1]), told))
-    why = "it was on n1 and is on n2, which is another kind of node"
+    why = "it was on n1 and is on n2, for which something else or nothing was predicted"
     assert fates(found) == [("other-cause", "other-cause", ("stops",), (why,))]
     assert ([each.name for each in found.gone_nodes], found.summary.moved) == (["n1"], False)

@@ -5,7 +5,7 @@ from collections.abc import Container, Hashable, Iterator, Mapping
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.errors import InputError
-from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
+from kubectl_cgaudit.judge.audit import Audit, NodeAudit, WorkloadAudit
 from kubectl_cgaudit.judge.diff import match, nodes, pods, summary
 from kubectl_cgaudit.judge.diff.outcome import Limit, worst
 from kubectl_cgaudit.judge.diff.types import (
@@ -18,6 +18,7 @@ from kubectl_cgaudit.judge.diff.types import (
     Value,
     WorkloadDiff,
 )
+from kubectl_cgaudit.judge.diff.unseen import Unseen
 from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.judge.waiting import waiting
@@ -45,7 +46,8 @@ class _Comparison:
         system = Limit(said.get("system-loss", default.system_loss), said.get("system-gain", default.system_gain))
         move = said.get("pod-move", default.pod_move)
         self.limits = pods.Limits(system, Limit(move, move))
-        self.nodes = match.nodes(before.nodes, after.nodes)
+        self.unseen = Unseen(before.coverage.gaps), Unseen(after.coverage.gaps)
+        self.nodes = match.nodes(before.nodes, after.nodes, self._apart())
         self.stood_for = {new.name: old.name for old, new in self.nodes.pairs}
         self.old = {node.name: node for node in before.nodes}
         self.new = {node.name: node for node in after.nodes}
@@ -86,7 +88,14 @@ class _Comparison:
             gone_workloads=_only_in(before, after, sure=is_read, waits=waiting(self.after.coverage)),
         )
         baseless = [new.name for old, new in self.nodes.pairs if not nodes.same_ground(old, new)]
-        return summary.concluded(result, self.before.nodes, self.after.nodes, self.nodes.ambiguous, baseless)
+        unseen = sorted(new for (old, new), around in self._seen.items() if around.unseen)
+        return summary.concluded(result, self.before.nodes, self.after.nodes, self.nodes.ambiguous, baseless, unseen)
+
+    def _apart(self) -> set[str]:
+        """Nodes that one audit lacks and that may be there all the same: nothing takes their place."""
+        was, now = self.unseen
+        gone = {node.name for node in self.before.nodes if now.node(node.name)}
+        return gone | {node.name for node in self.after.nodes if was.node(node.name)}
 
     def _workload(self, before: WorkloadAudit, after: WorkloadAudit) -> WorkloadDiff:
         matched = match.pods(
@@ -114,6 +123,11 @@ class _Comparison:
             unpredicted_pods=after.unpredicted_pods,
         )
 
+    def _is_unseen(self, side: int, node: NodeAudit) -> bool:
+        """Whether what competes on a node of one audit may not all be known; audits of schema 1.0 count others only."""
+        counted_only = not node.cases[0].before.qos and self.beside[side][node.name].total() < node.pod_count
+        return counted_only or self.unseen[side].shares(node.name)
+
     def _around(self, old: str, new: str) -> pods.Around:
         """What is around the pods that were on one node and are on another, or on the same."""
         if (old, new) not in self._seen:
@@ -123,7 +137,9 @@ class _Comparison:
                 other_node=stood_for is None or self.facts[stood_for] != self.facts[old],
                 other_pods=was.allocatable_milli != now.allocatable_milli
                 or was.pod_count != now.pod_count
-                or self.beside[0][old] != self.beside[1][new],
+                or self.beside[0][old] != self.beside[1][new]
+                or not nodes.as_many(was, now),
+                unseen=self._is_unseen(0, was) or self._is_unseen(1, now),
                 version_known=len({case.before.cgroup for case in now.cases}) == 1,
                 untold=nodes.untold(was, now),
                 same_ground=nodes.same_ground(was, now),

@@ -1,7 +1,7 @@
 """Which node and which pod of the second audit stands for which of the first."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
@@ -47,20 +47,24 @@ def _moment(moment: NodeMoment) -> Facts:
     return moment.cgroup, moment.kubepods, moment.system_slice, round(moment.pods_share, 6), runtimes
 
 
-def nodes(before: Sequence[NodeAudit], after: Sequence[NodeAudit]) -> Nodes:
-    """Nodes by name; the others by their CPU, if all that are gone of that size had the same facts."""
+def nodes(before: Sequence[NodeAudit], after: Sequence[NodeAudit], apart: Collection[str] = ()) -> Nodes:
+    """Nodes by name; the others by their CPU, if all that are gone of that size had the same facts.
+
+    None of those `apart` stands for another.
+    """
     by_name = {node.name: node for node in after}
     pairs = [(node, by_name[node.name]) for node in before if node.name in by_name]
     kept = {node.name for node, _ in pairs}
     gone, new = _by_size(before, kept), _by_size(after, kept)
     ambiguous = []
     for size in sorted(set(gone) & set(new)):
-        if len({facts(node) for node in gone[size]}) > 1:
-            ambiguous += [node.name for node in new[size]]
-            continue
-        left, came = gone.pop(size), new.pop(size)
-        pairs += [(left[min(index, len(left) - 1)], node) for index, node in enumerate(came)]
-        gone[size] = left[len(came) :]
+        left, came = ([node for node in side[size] if node.name not in apart] for side in (gone, new))
+        if len({facts(node) for node in left}) > 1:
+            ambiguous += [node.name for node in came]
+        elif left:
+            pairs += [(left[min(index, len(left) - 1)], node) for index, node in enumerate(came)]
+            gone[size] = [node for node in gone[size] if node not in left[: len(came)]]
+            new[size] = [node for node in new[size] if node not in came]
     return Nodes(tuple(sorted(pairs, key=lambda pair: pair[1].name)), _flat(new), _flat(gone), tuple(sorted(ambiguous)))
 
 

@@ -84,6 +84,25 @@ def against(before: NodeAudit, after: NodeAudit) -> tuple[str, ...]:
     return tuple(dict.fromkeys(both))
 
 
+def as_many(before: NodeAudit, after: NodeAudit) -> bool:
+    """Whether the pods of each QoS class may be the same: as many, asking for as much. Of pods that are not reported no more
+    is known.
+    """
+    now = [case.before for case in after.cases if case.before.qos]
+    was = [moment for case in before.cases for moment in (case.before, case.after) if moment.qos]
+    if not now or not was:
+        return True
+    same = [(one, other) for one in was for other in now if one.cgroup == other.cgroup]
+    if same:
+        return any(_classes(one) == _classes(other) for one, other in same)
+    # Sums of shares are not comparable with sums of weights.
+    return [each.pods for each in was[0].qos.values()] == [each.pods for each in now[0].qos.values()]
+
+
+def _classes(moment: NodeMoment) -> dict[str, tuple[int, int]]:
+    return {name: (each.pods, each.value) for name, each in moment.qos.items()}
+
+
 def same_ground(before: NodeAudit, after: NodeAudit) -> bool:
     """Whether what is at the root is a default in both, or known in both: else a difference may be of the knowledge only."""
     return all(_is_default(before, what) == _is_default(after, what) for what in ("system_slice", "root"))

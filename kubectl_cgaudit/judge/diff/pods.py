@@ -50,6 +50,8 @@ class Around(Struct, frozen=True):
     """Its node now does not stand for the one it was on, and other things were predicted for that one."""
     other_pods: bool
     """Its node has other pods now, or pods that ask for something else, or another allocatable CPU."""
+    unseen: bool
+    """Whether what competes on its nodes, as they were or as they are, may not all be known."""
     version_known: bool
     """Whether the cgroup version of its node now is settled."""
     untold: bool
@@ -150,7 +152,9 @@ class _Why:
 
     def judged(self, measure: Measure, *, respecified: bool, known: bool) -> Measure:
         """The measure, where something else explains it or the state now is not known."""
-        baseless = measure.what in _OF_THE_NODE and not self.around.same_ground
+        baseless = measure.what in _OF_THE_NODE and (
+            not self.around.same_ground or (self.around.unseen and measure.outcome != "unchanged")
+        )
         if not known or self.around.untold or baseless:
             measure = in_doubt(measure, all_of_it=self.around.untold or baseless)
         if self.around.contradictions and measure.outcome == "came-true":
@@ -176,7 +180,8 @@ class _Why:
         words = {
             "stops": said_to_stop(*self.around.kubelets),
             "spec": f"it asks for other CPU: {', '.join(_changes(self.before, self.after))}",
-            "node": f"it was on {self.before.node} and is on {self.after.node}, which is another kind of node",
+            "node": f"it was on {self.before.node} and is on {self.after.node}, "
+            "for which something else or nothing was predicted",
             "pods": f"{self.after.node} has other pods now, or pods that ask for other CPU, or another size",
         }
         causes = (text for cause, text in words.items() if cause in self._needed)

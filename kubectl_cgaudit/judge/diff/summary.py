@@ -37,15 +37,18 @@ def concluded(
     after: Sequence[NodeAudit],
     ambiguous: Sequence[str],
     baseless: Sequence[str],
+    unseen: Sequence[str],
 ) -> Diff:
-    """The comparison with its summary."""
+    """The comparison with its summary. `unseen` are nodes with pods, or root cgroups, that may not all be counted."""
     nodes, workloads = _counts(each.outcome for each in diff.nodes), _counts(each.outcome for each in diff.workloads)
     moved = any(nodes[outcome] or workloads[outcome] for outcome in NOT_PREDICTED)
     notes = (
         *_of_the_sides(diff),
         *_contradictions("Before", before),
         *_contradictions("Now", after),
-        *_of_the_nodes(before, after, ambiguous, baseless, came_true=bool(nodes["came-true"] + workloads["came-true"])),
+        *_of_the_nodes(
+            before, after, ambiguous, baseless, unseen, came_true=bool(nodes["came-true"] + workloads["came-true"])
+        ),
     )
     against = any(node.contradictions for node in (*before, *after))
     sentence = " ".join(_sentences(diff, nodes, workloads, moved=moved, against=against))
@@ -113,6 +116,7 @@ def _of_the_nodes(
     after: Sequence[NodeAudit],
     ambiguous: Sequence[str],
     baseless: Sequence[str],
+    unseen: Sequence[str],
     *,
     came_true: bool,
 ) -> Iterator[str]:
@@ -129,6 +133,11 @@ def _of_the_nodes(
         yield (
             f"Of {named(baseless, _NAMED)} one side says what stands beside pods at the root, and for the other the default is "
             "assumed: whether CPU moved between pods and system processes there cannot be said. Say it for both."
+        )
+    if unseen:
+        yield (
+            f"On {named(unseen, _NAMED)} something may compete with pods that was not read or is not modelled, before or now: "
+            "whether CPU that moved between pods there moved as predicted cannot be said."
         )
     if ambiguous:
         yield (
