@@ -1,7 +1,7 @@
 """Two audits compared: what the first predicted, held against what the second found."""
 
 from collections import Counter
-from collections.abc import Container, Hashable, Iterator, Mapping
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.errors import InputError
@@ -89,7 +89,8 @@ class _Comparison:
         )
         baseless = [new.name for old, new in self.nodes.pairs if not nodes.same_ground(old, new)]
         unseen = sorted(new for (old, new), around in self._seen.items() if around.unseen)
-        return summary.concluded(result, self.before.nodes, self.after.nodes, self.nodes.ambiguous, baseless, unseen)
+        doubts = summary.Doubts(self.nodes.ambiguous, baseless, unseen, self._rounded(found))
+        return summary.concluded(result, self.before.nodes, self.after.nodes, doubts)
 
     def _apart(self) -> set[str]:
         """Nodes that one audit lacks and that may be there all the same: nothing takes their place."""
@@ -123,6 +124,17 @@ class _Comparison:
             unpredicted_pods=after.unpredicted_pods,
         )
 
+    def _rounded(self, found: Iterable[WorkloadDiff]) -> Sequence[str]:
+        """Nodes now where a quota is open because how it is rounded is taken for granted."""
+        names = set()
+        for pod in (pod for workload in found for pod in workload.pods):
+            around = self._seen[pod.node, pod.now_node]
+            measures = (*pod.measures, *(measure for each in pod.containers for measure in each.measures))
+            is_open = any(each.what == "quota-us" and each.outcome == "unknown" for each in measures)
+            if is_open and (around.unnamed or not around.driver_known):
+                names.add(pod.now_node)
+        return sorted(names)
+
     def _is_unseen(self, side: int, node: NodeAudit) -> bool:
         """Whether what competes on a node of one audit may not all be known; audits of schema 1.0 count others only."""
         counted_only = not node.cases[0].before.qos and self.beside[side][node.name].total() < node.pod_count
@@ -143,6 +155,8 @@ class _Comparison:
                 version_known=len({case.before.cgroup for case in now.cases}) == 1,
                 untold=nodes.untold(was, now),
                 same_ground=nodes.same_ground(was, now),
+                driver_known=nodes.driver_known(was, now),
+                unnamed=nodes.unnamed(was) | nodes.unnamed(now),
                 contradictions=nodes.against(was, now),
                 lost=any(case.stops for case in was.cases),
                 kubelets=(was.kubelet_version, now.kubelet_version),

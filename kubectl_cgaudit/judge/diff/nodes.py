@@ -108,6 +108,17 @@ def same_ground(before: NodeAudit, after: NodeAudit) -> bool:
     return all(_is_default(before, what) == _is_default(after, what) for what in ("system_slice", "root"))
 
 
+def driver_known(*nodes: NodeAudit) -> bool:
+    """Whether the cgroup driver of all of them is known, and not taken to be the default."""
+    return not any(_is_default(node, "driver") for node in nodes)
+
+
+def unnamed(node: NodeAudit) -> frozenset[str]:
+    """The runtime handlers of which only the formula is known."""
+    found = [case.before.runtimes.items() for case in node.cases]
+    return frozenset(handler for runtimes in found for handler, runtime in runtimes if runtime == formula(runtime))
+
+
 def _is_default(node: NodeAudit, what: str) -> bool:
     return node.known[what].confidence in ("hint", "unknown") if what in node.known else True
 

@@ -32,6 +32,7 @@ from kubectl_cgaudit.judge.diff.types import (
 )
 
 _OF_THE_NODE: tuple[What, ...] = ("share", "against-system")
+_NO_QUOTA = "none"
 _MOVED: tuple[Outcome, ...] = ("unpredicted", "otherwise")
 _NOT_AS_PREDICTED: tuple[Outcome, ...] = (*_MOVED, "as-before")
 
@@ -58,6 +59,10 @@ class Around(Struct, frozen=True):
     """Whether nothing can be said of its node's cgroups, as it was or as it is."""
     same_ground: bool
     """Whether of both nodes as much is known of what competes with pods at the root."""
+    driver_known: bool
+    """Whether the cgroup driver is known of both nodes, and not taken to be the default: it decides how quotas are rounded."""
+    unnamed: frozenset[str]
+    """Runtime handlers of which only the formula is known on one of the nodes: their quotas are taken for those of runc."""
     contradictions: tuple[str, ...]
     """What the evidence on its nodes says against what was said of them."""
     lost: bool
@@ -73,7 +78,12 @@ def compare(before: PodAudit, after: PodAudit, around: Around, limits: Limits, *
     why = _Why(before, after, around)
     mine = [why.fate(of_fate(_stops(before, may_fail=may_fail)))]
     mine += [
-        why.judged(measure, respecified=why.respecified, known=around.version_known)
+        why.judged(
+            measure,
+            respecified=why.respecified,
+            known=around.version_known,
+            rounded=why.rounded and not around.driver_known,
+        )
         for measure in consistent(_measures(before.cases, after.cases, limits))
     ]
     names = {each.name: each for each in after.containers}
@@ -103,11 +113,19 @@ def _stops(pod: PodAudit, *, may_fail: bool) -> Iterator[bool | None]:
 def _container(before: ContainerAudit, after: ContainerAudit, why: "_Why", limits: Limits) -> ContainerDiff:
     changed = (before.request_milli, before.limit_milli) != (after.request_milli, after.limit_milli)
     changed = changed or why.before.handler != why.after.handler
+    rounded = (_is_rounded(before) or _is_rounded(after)) and why.taken_for_runc
     measures = []
     for measure in consistent(_measures(before.cases, after.cases, limits)):
         respecified = changed or (why.respecified and measure.what not in ("weight", "quota-us"))
-        measures.append(why.judged(measure, respecified=respecified, known=why.after.confidence != "unknown"))
+        measures.append(
+            why.judged(measure, respecified=respecified, known=why.after.confidence != "unknown", rounded=rounded)
+        )
     return ContainerDiff(before.name, worst(measure.outcome for measure in measures), listed(measures))
+
+
+def _is_rounded(container: ContainerAudit) -> bool:
+    """Whether systemd may round its quota: it knows steps of 10m. Without a limit of its own it may have the pod's."""
+    return container.limit_milli is None or container.limit_milli % 10 != 0
 
 
 def _measures(before: Sequence[CaseChange], after: Sequence[CaseChange], limits: Limits) -> list[Measure]:
@@ -125,7 +143,7 @@ def _measures(before: Sequence[CaseChange], after: Sequence[CaseChange], limits:
 
     return [
         words("weight", lambda each: in_unit(each.version, each.value)),
-        words("quota-us", lambda each: "none" if each.quota_us is None else each.quota_us),
+        words("quota-us", lambda each: _NO_QUOTA if each.quota_us is None else each.quota_us),
         numbers("share", lambda each: each.share, limits.system),
         numbers("against-system", lambda each: each.against_system, limits.system),
         numbers("in-pod", lambda each: each.in_pod, limits.inside),
@@ -140,6 +158,8 @@ class _Why:
         self.after = after
         self.around = around
         self.respecified = spec(before) != spec(after)
+        self.rounded = any(map(_is_rounded, (*before.containers, *after.containers)))
+        self.taken_for_runc = not around.driver_known or not around.unnamed.isdisjoint({before.handler, after.handler})
         self._needed: set[str] = set()
 
     def fate(self, measure: Measure) -> Measure:
@@ -150,13 +170,13 @@ class _Why:
         self._needed.add(cause)
         return measure if cause == "stops" else replace(measure, outcome="other-cause")
 
-    def judged(self, measure: Measure, *, respecified: bool, known: bool) -> Measure:
-        """The measure, where something else explains it or the state now is not known."""
-        baseless = measure.what in _OF_THE_NODE and (
-            not self.around.same_ground or (self.around.unseen and measure.outcome != "unchanged")
-        )
-        if not known or self.around.untold or baseless:
-            measure = in_doubt(measure, all_of_it=self.around.untold or baseless)
+    def judged(self, measure: Measure, *, respecified: bool, known: bool, rounded: bool) -> Measure:
+        """The measure, where something else explains it or the state now is not known. `rounded`: how a quota was or is rounded
+        is taken for granted.
+        """
+        all_of_it = self.around.untold or self._is_open(measure, respecified=respecified, rounded=rounded)
+        if not known or all_of_it:
+            measure = in_doubt(measure, all_of_it=all_of_it)
         if self.around.contradictions and measure.outcome == "came-true":
             self._needed.add("evidence")
             measure = in_doubt(measure, all_of_it=False)
@@ -165,6 +185,14 @@ class _Why:
             return measure
         self._needed.add(cause)
         return replace(measure, outcome="other-cause")
+
+    def _is_open(self, measure: Measure, *, respecified: bool, rounded: bool) -> bool:
+        """Whether what its number rests on is not known of one moment, so that a difference may be of the knowledge only."""
+        if measure.what in _OF_THE_NODE:
+            return not self.around.same_ground or (self.around.unseen and measure.outcome != "unchanged")
+        if measure.what != "quota-us" or not rounded or (respecified and measure.outcome in _NOT_AS_PREDICTED):
+            return False
+        return _NO_QUOTA not in (*measure.before, *measure.predicted, *measure.now)
 
     def _cause(self, measure: Measure, *, respecified: bool) -> str | None:
         if respecified and measure.outcome in _NOT_AS_PREDICTED:

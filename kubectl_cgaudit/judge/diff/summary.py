@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import NodeAudit
@@ -31,24 +32,33 @@ _ORDER: tuple[Outcome, ...] = (
 )
 
 
+class Doubts(Struct, frozen=True):
+    """Nodes of which something cannot be said, by what it is."""
+
+    ambiguous: Sequence[str]
+    """New, in the place of gone ones of which different things were predicted."""
+    baseless: Sequence[str]
+    """What stands beside pods at the root is said of one moment only."""
+    unseen: Sequence[str]
+    """Something may compete with pods that is not counted."""
+    rounded: Sequence[str]
+    """How quotas are rounded is taken for granted."""
+
+
 def concluded(
     diff: Diff,
     before: Sequence[NodeAudit],
     after: Sequence[NodeAudit],
-    ambiguous: Sequence[str],
-    baseless: Sequence[str],
-    unseen: Sequence[str],
+    doubts: Doubts,
 ) -> Diff:
-    """The comparison with its summary. `unseen` are nodes with pods, or root cgroups, that may not all be counted."""
+    """The comparison with its summary."""
     nodes, workloads = _counts(each.outcome for each in diff.nodes), _counts(each.outcome for each in diff.workloads)
     moved = any(nodes[outcome] or workloads[outcome] for outcome in NOT_PREDICTED)
     notes = (
         *_of_the_sides(diff),
         *_contradictions("Before", before),
         *_contradictions("Now", after),
-        *_of_the_nodes(
-            before, after, ambiguous, baseless, unseen, came_true=bool(nodes["came-true"] + workloads["came-true"])
-        ),
+        *_of_the_nodes(before, after, doubts, came_true=bool(nodes["came-true"] + workloads["came-true"])),
     )
     against = any(node.contradictions for node in (*before, *after))
     sentence = " ".join(_sentences(diff, nodes, workloads, moved=moved, against=against))
@@ -114,9 +124,7 @@ def _contradictions(when: str, nodes: Sequence[NodeAudit]) -> Iterator[str]:
 def _of_the_nodes(
     before: Sequence[NodeAudit],
     after: Sequence[NodeAudit],
-    ambiguous: Sequence[str],
-    baseless: Sequence[str],
-    unseen: Sequence[str],
+    doubts: Doubts,
     *,
     came_true: bool,
 ) -> Iterator[str]:
@@ -129,20 +137,28 @@ def _of_the_nodes(
             f"What runs now on {named(unknown, _NAMED)} is not known, so what depends on it cannot be said: "
             "`kubectl cgaudit nodes` says what would settle it."
         )
+    baseless, unseen, rounded, ambiguous = (
+        named(names, _NAMED) for names in (doubts.baseless, doubts.unseen, doubts.rounded, doubts.ambiguous)
+    )
     if baseless:
         yield (
-            f"Of {named(baseless, _NAMED)} one side says what stands beside pods at the root, and for the other the default is "
-            "assumed: whether CPU moved between pods and system processes there cannot be said. Say it for both."
+            f"Of {baseless} one side says what stands beside pods at the root, and for the other the default is assumed: whether "
+            "CPU moved between pods and system processes there cannot be said. Say it for both."
         )
     if unseen:
         yield (
-            f"On {named(unseen, _NAMED)} something may compete with pods that was not read or is not modelled, before or now: "
-            "whether CPU that moved between pods there moved as predicted cannot be said."
+            f"On {unseen} something may compete with pods that was not read or is not modelled, before or now: whether CPU that "
+            "moved between pods there moved as predicted cannot be said."
+        )
+    if rounded:
+        yield (
+            f"On {rounded} it is taken for granted how quotas are rounded of limits that are no multiple of 10m: nobody said the "
+            "cgroup driver there, or which runtime it is that has the formula. Say it for both."
         )
     if ambiguous:
         yield (
-            f"{named(ambiguous, _NAMED)} took the place of nodes of the same size for which different things were predicted: "
-            "which of which cannot be said, so they are shown as new."
+            f"{ambiguous} took the place of nodes of the same size for which different things were predicted: which of which "
+            "cannot be said, so they are shown as new."
         )
     told = [node.name for node in after if any(known.confidence == "assumed" for known in node.known.values())]
     if told and came_true:
