@@ -212,8 +212,8 @@ def test_a_workload_whose_pods_wait_for_a_node_is_not_surely_gone() -> None:
     assert [(each.name, each.sure) for each in other.gone_workloads] == [("b", True)]
     assert "1 workload is gone" in other.summary.sentence
     assert (
-        "As pods wait for a node, it cannot be said whether all that is shown as new or gone really is."
-        in found.summary.notes
+        "As pods wait for a node, or owners were read of one moment only, it cannot be said whether all that is shown as new "
+        "or gone really is." in found.summary.notes
     )
 
 

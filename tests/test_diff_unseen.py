@@ -162,3 +162,27 @@ def test_a_node_that_may_be_there_leaves_the_others_of_its_size_to_be_replaced()
 def test_what_a_gap_may_hide(what: str, kind: str, members: tuple[str, ...], hides: tuple[bool, bool]) -> None:
     found = Unseen([GapRecord(what, "why", "remedy", kind, members)])
     assert (found.node("n1"), found.shares("n1")) == hides
+
+
+def test_owners_that_were_read_of_one_moment_only_make_no_workload_new_or_gone() -> None:
+    labels = {"pod-template-hash": "abc"}
+    mine = pod("web-abc-x", container("app", "1"), owner=("ReplicaSet", "web-abc"), labels=labels)
+    stays = pod("db-0", container("app", "1"), owner=("StatefulSet", "db"))
+    owner = {"kind": "Rollout", "name": "web", "controller": True}
+    read = {
+        "kind": "ReplicaSet",
+        "apiVersion": "apps/v1",
+        "metadata": {"name": "web-abc", "namespace": "default", "ownerReferences": [owner]},
+    }
+    found = diff(audited(cluster(N1, mine, read, stays), V1, "v2"), now_of(cluster(N1, mine), V2_LINEAR))
+    assert [(each.kind, each.name, each.sure) for each in found.new_workloads] == [("Deployment", "web", False)]
+    assert [(each.kind, each.name, each.sure) for each in found.gone_workloads] == [
+        ("StatefulSet", "db", True),
+        ("Rollout", "web", False),
+    ]
+    assert (
+        "As pods wait for a node, or owners were read of one moment only, it cannot be said whether all that is shown as new "
+        "or gone really is."
+    ) in found.summary.notes
+    same = diff(audited(cluster(N1, stays, mine), V1, "v2"), now_of(cluster(N1, stays), V2_LINEAR))
+    assert [(each.name, each.sure) for each in same.gone_workloads] == [("web", True)]

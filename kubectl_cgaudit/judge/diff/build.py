@@ -1,7 +1,7 @@
 """Two audits compared: what the first predicted, held against what the second found."""
 
 from collections import Counter
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.errors import InputError
@@ -19,6 +19,7 @@ from kubectl_cgaudit.judge.diff.types import (
     WorkloadDiff,
 )
 from kubectl_cgaudit.judge.diff.unseen import Unseen
+from kubectl_cgaudit.judge.naming import may_differ
 from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.judge.waiting import waiting
@@ -67,6 +68,14 @@ class _Comparison:
         both = [self._workload(before[key], after[key]) for key in sorted(set(before) & set(after))]
         found = tuple(sorted(both, key=lambda each: OUTCOMES.index(each.outcome)))
         was_read, is_read = self.before.coverage.complete, self.after.coverage.complete
+        was_waiting, is_waiting = waiting(self.before.coverage), waiting(self.after.coverage)
+
+        def is_new(each: WorkloadAudit) -> bool:
+            return was_read and each.title not in was_waiting and not self._may_differ(each)
+
+        def is_gone(each: WorkloadAudit) -> bool:
+            return is_read and each.title not in is_waiting and not self._may_differ(each)
+
         result = Diff(
             schema_version=SCHEMA_VERSION,
             tool_version=__version__,
@@ -84,13 +93,16 @@ class _Comparison:
             new_nodes=tuple(nodes.alone(node, sure=was_read) for node in self.nodes.new),
             gone_nodes=tuple(nodes.alone(node, sure=is_read) for node in self.nodes.gone),
             workloads=found,
-            new_workloads=_only_in(after, before, sure=was_read, waits=waiting(self.before.coverage)),
-            gone_workloads=_only_in(before, after, sure=is_read, waits=waiting(self.after.coverage)),
+            new_workloads=_only_in(after, before, is_new),
+            gone_workloads=_only_in(before, after, is_gone),
         )
         baseless = [new.name for old, new in self.nodes.pairs if not nodes.same_ground(old, new)]
         unseen = sorted(new for (old, new), around in self._seen.items() if around.unseen)
         doubts = summary.Doubts(self.nodes.ambiguous, baseless, unseen, self._rounded(found))
         return summary.concluded(result, self.before.nodes, self.after.nodes, doubts)
+
+    def _may_differ(self, workload: WorkloadAudit) -> bool:
+        return may_differ(workload.kind, self.before.coverage, self.after.coverage)
 
     def _apart(self) -> set[str]:
         """Nodes that one audit lacks and that may be there all the same: nothing takes their place."""
@@ -192,11 +204,11 @@ def _side(audit: Audit) -> Side:
 
 
 def _only_in(
-    one: Mapping[Key, WorkloadAudit], other: Mapping[Key, WorkloadAudit], *, sure: bool, waits: Container[str]
+    one: Mapping[Key, WorkloadAudit], other: Mapping[Key, WorkloadAudit], is_sure: Callable[[WorkloadAudit], bool]
 ) -> tuple[LoneWorkload, ...]:
-    """What one audit has and the other has not; `waits` are workloads that the other may have without a node."""
+    """What one audit has and the other has not, if that is sure."""
     lone = [one[key] for key in sorted(set(one) - set(other))]
-    return tuple(_alone(each, sure=sure and each.title not in waits) for each in lone)
+    return tuple(_alone(each, sure=is_sure(each)) for each in lone)
 
 
 def _alone(workload: WorkloadAudit, *, sure: bool) -> LoneWorkload:

@@ -105,7 +105,8 @@ def _of_the_sides(diff: Diff) -> Iterator[str]:
     sure = [each.sure for each in (*diff.new_workloads, *diff.gone_workloads)]
     sure += [each.sure for each in (*diff.new_nodes, *diff.gone_nodes)]
     if not all(sure):
-        why = "Because of that" if not (diff.before.complete and diff.after.complete) else "As pods wait for a node,"
+        whole = diff.before.complete and diff.after.complete
+        why = "As pods wait for a node, or owners were read of one moment only," if whole else "Because of that"
         yield f"{why} it cannot be said whether all that is shown as new or gone really is."
     if not diff.nodes and not diff.workloads:
         yield "No node and no workload is in both: these are two clusters, or nothing of the first is left."
