@@ -62,6 +62,8 @@ def test_what_classes_ask_for_is_compared_on_one_cgroup_version(to: str) -> None
     objects = reported(N1, MINE, other("3"), other("1", "g", qos="Guaranteed"))
     found = diff(audited(objects, V1, to), now_of(objects, V2_LINEAR))
     assert shares(found) == ({"v2": "came-true", "runtime": "unpredicted"}[to], ())
+    more = reported(N1, MINE, other("300m"), other("1", "g", qos="Guaranteed"))
+    assert shares(diff(audited(objects, V1, to), now_of(more, V2_LINEAR))) == ("other-cause", OTHERS)
 
 
 def test_of_pods_that_an_audit_of_schema_1_0_only_counts_nothing_is_known() -> None:

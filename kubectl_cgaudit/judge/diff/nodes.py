@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from kubectl_cgaudit.cgroups.weights import linear
 from kubectl_cgaudit.detect.state import CgroupVersion, unit_of
 from kubectl_cgaudit.judge.audit import NodeAudit, NodeMoment
 from kubectl_cgaudit.judge.diff.match import formula
@@ -95,8 +96,16 @@ def as_many(before: NodeAudit, after: NodeAudit) -> bool:
     same = [(one, other) for one in was for other in now if one.cgroup == other.cgroup]
     if same:
         return any(_classes(one) == _classes(other) for one, other in same)
-    # Sums of shares are not comparable with sums of weights.
-    return [each.pods for each in was[0].qos.values()] == [each.pods for each in now[0].qos.values()]
+    return _across_versions(was[0]) == _across_versions(now[0])
+
+
+def _across_versions(moment: NodeMoment) -> dict[str, tuple[int, int]]:
+    """As `_classes`, as far as shares can be held against weights: of the Burstable slice, as every kubelet makes its weight."""
+    of_slice = linear if moment.cgroup == "v1" else int
+    return {
+        name: (each.pods, of_slice(each.value) if name == "Burstable" and each.pods else 0)
+        for name, each in moment.qos.items()
+    }
 
 
 def _classes(moment: NodeMoment) -> dict[str, tuple[int, int]]:
