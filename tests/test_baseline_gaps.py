@@ -3,7 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.audit import Audit, Finding
+from kubectl_cgaudit.judge.audit import Audit, Finding, GapRecord
+from kubectl_cgaudit.judge.rules import coverage
 from tests.baseline_support import compared, ids
 from tests.support import V2_LINEAR, audited, cluster, container, node, pod
 
@@ -72,3 +73,20 @@ def test_a_baseline_without_lists_is_taken_at_its_names_and_what_they_leave_out_
     gaps = tuple(replace(gap, kind="", members=()) for gap in kept.coverage.gaps)
     found = compared(replace(kept, coverage=replace(kept.coverage, gaps=gaps)), without_nodes(*now))
     assert (unread(found.findings), unread(found.known)) == ((0, 1) if known else (1, 0))
+
+
+@pytest.mark.parametrize("seen", ["6 nodes were not read", ""])
+def test_a_gap_is_the_same_however_its_finding_words_it(seen: str) -> None:
+    """As a release may that says it otherwise: kind and members decide."""
+    now = without_nodes(*FIVE, "a5")
+    then = replace(now, findings=tuple(replace(each, seen=seen) for each in now.findings))
+    found = compared(then, now)
+    assert (unread(found.findings), unread(found.known)) == (0, 1)
+
+
+def test_of_two_gaps_of_one_name_the_finding_tells_of_its_own() -> None:
+    gaps = [GapRecord("node a0", f"why {kind}", "remedy", kind, ("a0",)) for kind in ("one", "two")]
+    told = [next(coverage.gaps([gap])) for gap in gaps]
+    assert [coverage.Behind(gaps).of(each) for each in told] == gaps
+    assert coverage.Behind(gaps).of(replace(told[0], rule="CGA002")) is None
+    assert coverage.Behind(gaps).of(replace(told[0], subject=replace(told[0].subject, name="node a1"))) is None

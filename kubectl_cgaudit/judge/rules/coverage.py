@@ -9,19 +9,18 @@ from kubectl_cgaudit.judge.rules.catalogue import INCOMPLETE
 def gaps(records: Iterable[GapRecord]) -> Iterator[Finding]:
     """One finding a gap."""
     for gap in records:
-        yield INCOMPLETE.finding("high", Subject("audit", gap.what), "", _seen(gap), f"{gap.remedy}.")
+        yield INCOMPLETE.finding("high", Subject("audit", gap.what), "", f"{gap.what}: {gap.why}.", f"{gap.remedy}.")
 
 
 class Behind:
-    """The gaps of an audit, by what their findings say: a name holds only the first of a list."""
+    """The gaps of an audit, by what their findings are about: of a list it names the first only."""
 
     def __init__(self, records: Iterable[GapRecord]) -> None:
-        self._gaps = {_seen(gap): gap for gap in records}
+        self._gaps: dict[str, list[GapRecord]] = {}
+        for gap in records:
+            self._gaps.setdefault(gap.what, []).append(gap)
 
     def of(self, finding: Finding) -> GapRecord | None:
-        """The gap that a finding tells of; None if it tells of none."""
-        return self._gaps.get(finding.seen) if finding.rule == INCOMPLETE.id else None
-
-
-def _seen(gap: GapRecord) -> str:
-    return f"{gap.what}: {gap.why}."
+        """The gap that a finding tells of; None if it tells of none. What it says decides only between two of one name."""
+        found = self._gaps.get(finding.subject.name) if finding.rule == INCOMPLETE.id else None
+        return max(found, key=lambda gap: gap.why in finding.seen) if found else None
