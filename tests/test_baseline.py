@@ -108,7 +108,7 @@ def test_what_cannot_be_told_now_is_not_gone() -> None:
     assert found.baseline is not None
     assert found.baseline.notes == (
         "Of 2 findings of the baseline it cannot be told whether they are gone: something of their nodes is not known now, "
-        "or pods wait for one",
+        "pods wait for one, a threshold finds less, or owners were read of one audit only",
     )
 
 
@@ -239,6 +239,39 @@ def test_another_filter_other_thresholds_and_what_is_incomplete_are_noted() -> N
         "The baseline is incomplete: what is new may only have been unread then",
         "This audit is incomplete: what is gone cannot be told",
     )
+
+
+@pytest.mark.parametrize(
+    ("threshold", "stricter", "rule", "untold"),
+    [
+        ("system-loss=90%", "system-loss=1%", "CGA201", 5),
+        ("pod-move=90%", "pod-move=1%", "CGA204", 5),
+        ("outweighed-reserve=100", "outweighed-reserve=2", "CGA202", 1),
+        ("outweighed=100", "outweighed=2", "CGA202", 1),
+        ("divisible=1", "divisible=6", "CGA206", 2),
+    ],
+)
+def test_what_another_threshold_does_not_find_is_not_gone(
+    threshold: str, stricter: str, rule: str, untold: int
+) -> None:
+    def at(*thresholds: str) -> Audit:
+        found = audited(recorded(), STATES.read_text(), "v2+runtime", *thresholds)
+        return replace(found, findings=tuple(each for each in found.findings if each.rule != rule))
+
+    assert sum(each.rule == rule for each in AUDIT.findings) == untold
+    found = compared(AUDIT, at(threshold))
+    assert (found.fixed, found.baseline and found.baseline.notes[0].startswith(f"Of {untold} finding")) == ((), True)
+    # One that finds more, or as much, and not this: it is gone.
+    assert {each.rule for each in compared(AUDIT, at(stricter)).fixed} == {rule}
+    assert {each.rule for each in compared(AUDIT, at()).fixed} == {rule}
+
+
+def test_a_workload_whose_owner_was_read_of_one_audit_only_is_not_gone() -> None:
+    derived = replace(AUDIT.coverage, workload_names={**AUDIT.coverage.workload_names, "Deployment": "derived"})
+    fewer = replace(AUDIT, findings=())
+    told = {each.subject.workload_kind for each in compared(AUDIT, replace(fewer, coverage=derived)).fixed}
+    assert told == {None, "StatefulSet", "DaemonSet", "Pod"}
+    assert {each.subject.workload_kind for each in compared(AUDIT, fewer).fixed} > told
 
 
 def test_of_nodes_nobody_knows_what_is_open_stays_open() -> None:

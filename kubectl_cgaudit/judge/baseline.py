@@ -17,10 +17,19 @@ from kubectl_cgaudit.judge.audit import (
     ScenarioRecord,
 )
 from kubectl_cgaudit.judge.counterparts import Counterparts
+from kubectl_cgaudit.judge.naming import may_differ
+from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.judge.saved import decode
 from kubectl_cgaudit.judge.standing import recounted
 from kubectl_cgaudit.judge.waiting import waiting
 from kubectl_cgaudit.text import NAMED, counted, named
+
+_BY_THRESHOLD = {
+    catalogue.SYSTEM_LOSS.id: {"system-loss"},
+    catalogue.SYSTEM_OUTWEIGHED.id: {"outweighed", "outweighed-reserve"},
+    catalogue.MOVES_INSIDE.id: {"pod-move"},
+    catalogue.NOT_DIVISIBLE.id: {"divisible"},
+}
 
 
 class Earlier(Struct, frozen=True, rename="camel"):
@@ -79,13 +88,31 @@ def against(baseline: Baseline, audit: Audit) -> Audit:
         if not each.in_baseline:
             left.outgrown(each.finding)
     fixed = left.left()
+    open_, lax = _open(audit), _finding_less(earlier, audit)
+
+    def untold(each: Finding) -> bool:
+        subject = each.subject
+        renamed = may_differ(subject.workload_kind, earlier.coverage, audit.coverage)
+        return subject.title in open_ or each.rule in lax or renamed
+
     comparable = earlier.coverage.filter == audit.coverage.filter and audit.coverage.complete
-    open_ = _open(audit)
-    gone = tuple(each for each in fixed if each.subject.title not in open_) if comparable else ()
+    gone = tuple(each for each in fixed if not untold(each)) if comparable else ()
     notes = tuple(_notes(earlier, audit, len(fixed) - len(gone), grown))
     record = BaselineRecord(baseline.source, earlier.tool_version, earlier.generated_at, notes)
     judged = replace(audit, findings=tuple(new), known=tuple(known), fixed=gone, excepted=excepted, baseline=record)
     return recounted(judged, _sentence(judged, baseline.source))
+
+
+def _finding_less(earlier: Earlier | Audit, audit: Audit) -> set[str]:
+    """The rules that find less now by another threshold: what they found may be there still."""
+    then, now = earlier.scenario.thresholds, audit.scenario.thresholds
+    found = set()
+    for rule, names in _BY_THRESHOLD.items():
+        for name in names & then.keys() & now.keys():
+            # A weight is found below this one, everything else from it on.
+            if now[name] < then[name] if name == "divisible" else now[name] > then[name]:
+                found.add(rule)
+    return found
 
 
 def _open(audit: Audit) -> set[str]:
@@ -132,7 +159,7 @@ def _notes(
         these, are = ("it", "is") if untold == 1 else ("they", "are")
         yield (
             f"Of {counted(untold, 'finding')} of the baseline it cannot be told whether {these} {are} gone: something of "
-            "their nodes is not known now, or pods wait for one"
+            "their nodes is not known now, pods wait for one, a threshold finds less, or owners were read of one audit only"
         )
     moved = [
         f"{name} {earlier.scenario.thresholds.get(name, 0):g} -> {value:g}"
