@@ -139,6 +139,15 @@ def test_what_stops_for_sure_stops_in_every_case_of_an_older_audit() -> None:
     assert (completed.workloads[0].may_stop, shown(completed)) == (True, shown(STOPPED))
 
 
+def test_a_node_that_does_not_come_back_is_known_of_an_older_audit_by_its_kubelet() -> None:
+    """And in which cases only, with all that runs on it."""
+    nodes = tuple(replace(each, cases=tuple(replace(case, stops=False) for case in each.cases)) for each in LOST.nodes)
+    old = replace(LOST, schema_version="1.0", nodes=nodes, workloads=tuple(map(_without, LOST.workloads)))
+    completed = upgraded(old)
+    assert [case.stops for each in LOST.nodes for case in each.cases] == [True, True, False, False]
+    assert (completed.nodes, completed.workloads[0].may_stop, shown(completed)) == (LOST.nodes, True, shown(LOST))
+
+
 def _without(workload: WorkloadAudit) -> WorkloadAudit:
     pods = tuple(
         replace(
