@@ -75,8 +75,8 @@ def test_lone_nodes_and_more_than_one_of_each_are_counted() -> None:
     before = audited(cluster(N1, N2, *two), V1, "v2")
     found = diff(before, now_of(cluster(node("m1", cpu="16"), NEW | {"spec": NEW["spec"] | {"nodeName": "m1"}})))
     assert found.summary.sentence == (
-        "No workload is in both. No node is in both. Nothing moved that nobody predicted. 1 workload is new, 2 workloads "
-        "are gone, 1 node is new, 2 nodes are gone."
+        "No workload is in both. No node is in both. Nothing is known to have moved that nobody predicted. 1 workload is "
+        "new, 2 workloads are gone, 1 node is new, 2 nodes are gone."
     )
     assert "No node and no workload is in both: these are two clusters, or nothing of the first is left." in (
         found.summary.notes

@@ -59,6 +59,7 @@ _NODES = 2
 _POD = "pod"
 OPEN_BEFORE = "what ran there before is not known"
 OPEN_PREDICTED = "what ran there before is not known, and decides what was predicted"
+OPEN_FATE = "it was not said for sure whether it would run"
 OPEN_NOW = "what runs there now is not known"
 
 
@@ -170,6 +171,9 @@ def _is_against(node: str, text: str) -> bool:
 
 def _open(measure: Measure) -> Iterator[str]:
     """The sides that allow several values, or none."""
+    if measure.what == "fate":
+        yield OPEN_FATE
+        return
     if len(measure.before) != 1:
         yield OPEN_BEFORE
     elif len(measure.predicted) != 1:
@@ -214,11 +218,11 @@ def change(row: Row) -> str:
 
 def _unknown(row: Row) -> str:
     """`?` stands for the side that is not known."""
-    if not {OPEN_BEFORE, OPEN_PREDICTED, OPEN_NOW} & {*row.because}:
+    if not {OPEN_BEFORE, OPEN_PREDICTED, OPEN_FATE, OPEN_NOW} & {*row.because}:
         return f"now {row.now}, in doubt"
     was = "?" if OPEN_BEFORE in row.because else row.before
     now = "?" if OPEN_NOW in row.because else _after_unit(was, row.now)
-    said = f", said {_after_unit(was, row.predicted)}" if OPEN_PREDICTED in row.because else ""
+    said = f", said {_after_unit(was, row.predicted)}" if {OPEN_PREDICTED, OPEN_FATE} & {*row.because} else ""
     return f"{was} -> {now}{said}"
 
 

@@ -78,9 +78,9 @@ def _sentences(
         parts = [f"{counts[outcome]} {_SAID[outcome]}" for outcome in _ORDER if counts[outcome]]
         yield f"Of {counted(total, what)} in both: {'; '.join(parts)}." if parts else f"No {what} is in both."
     if not moved:
-        doubt = (
-            against or workloads["unknown"] or nodes["unknown"] or not (diff.before.complete and diff.after.complete)
-        )
+        whole = diff.before.complete and diff.after.complete
+        compared = diff.nodes or diff.workloads
+        doubt = against or workloads["unknown"] or nodes["unknown"] or not whole or not compared
         yield f"Nothing {'is known to have ' if doubt else ''}moved that nobody predicted."
     lone = (
         ("workload", diff.new_workloads, "new"),
