@@ -113,6 +113,19 @@ def test_a_node_of_another_size_that_came_true_or_cannot_be_said_keeps_its_outco
     }
 
 
+def test_a_container_that_is_gone_did_not_stay_as_predicted() -> None:
+    old, new = pod("a", container("old", "1")), pod("a", container("new", "1"))
+    found = diff(audited(cluster(N1, old), V2_LINEAR, "runtime"), now_of(cluster(N1, new), V2_QUADRATIC))
+    assert flat(found) == {
+        ("default/a", "a", "old", "weight"): ("other-cause", ("weight 39",), ("weight 100",), ("not there",))
+    }
+    why = "it asks for other CPU: new not there -> request 1000m limit none, old request 1000m limit none -> not there"
+    assert (only(found).outcome, only(found).pods[0].because) == ("other-cause", (why,))
+    # Nothing was to change of it.
+    stays = diff(audited(cluster(N1, old), V2_LINEAR, "v2"), now_of(cluster(N1, new), V2_LINEAR))
+    assert only(stays).outcome == "unchanged"
+
+
 def test_another_limit_does_not_explain_a_weight_that_came_true() -> None:
     one, two = (pod("a", container("app", "1", limit)) for limit in ("2", "3"))
     found = diff(audited(cluster(N1, one), V1, "v2"), now_of(cluster(N1, two), V2_LINEAR))

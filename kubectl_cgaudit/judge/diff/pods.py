@@ -87,7 +87,10 @@ def compare(before: PodAudit, after: PodAudit, around: Around, limits: Limits, *
         for measure in consistent(_measures(before.cases, after.cases, limits))
     ]
     names = {each.name: each for each in after.containers}
-    containers = [_container(each, names[each.name], why, limits) for each in before.containers if each.name in names]
+    containers = [
+        _container(each, names[each.name], why, limits) if each.name in names else _gone(each, why)
+        for each in before.containers
+    ]
     outcomes = [*(m.outcome for m in mine), *(each.outcome for each in containers)]
     return PodDiff(
         name=before.name,
@@ -123,6 +126,20 @@ def _container(before: ContainerAudit, after: ContainerAudit, why: "_Why", limit
     return ContainerDiff(before.name, worst(measure.outcome for measure in measures), listed(measures))
 
 
+def _gone(container: ContainerAudit, why: "_Why") -> ContainerDiff:
+    """A container that the pod has no more: what was predicted of it did not come true, for that reason."""
+    was = [(_weight(case.before), _weight(case.after)) for case in container.cases]
+    if container.role not in COMPETING or all(before == predicted for before, predicted in was):
+        return ContainerDiff(container.name, "unchanged", ())
+    found = replace(of_words("weight", "", was, ["not there"]), outcome="otherwise")
+    measure = why.judged(found, respecified=True, known=True, rounded=False)
+    return ContainerDiff(container.name, measure.outcome, (measure,))
+
+
+def _weight(moment: Moment) -> str:
+    return in_unit(moment.version, moment.value)
+
+
 def _is_rounded(container: ContainerAudit) -> bool:
     """Whether systemd may round its quota: it knows steps of 10m. Without a limit of its own it may have the pod's."""
     return container.limit_milli is None or container.limit_milli % 10 != 0
@@ -142,7 +159,7 @@ def _measures(before: Sequence[CaseChange], after: Sequence[CaseChange], limits:
         return of_numbers(what, was, [read(each) for each in now], limit)
 
     return [
-        words("weight", lambda each: in_unit(each.version, each.value)),
+        words("weight", _weight),
         words("quota-us", lambda each: _NO_QUOTA if each.quota_us is None else each.quota_us),
         numbers("share", lambda each: each.share, limits.system),
         numbers("against-system", lambda each: each.against_system, limits.system),

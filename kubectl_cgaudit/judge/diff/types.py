@@ -77,7 +77,7 @@ class Measure(_Record, frozen=True):
 
 
 class ContainerDiff(_Record, frozen=True):
-    """A container that is in both."""
+    """A container that is in both, or that is gone and of which a change was predicted."""
 
     name: str
     outcome: Outcome
