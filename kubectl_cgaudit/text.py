@@ -41,12 +41,21 @@ def number(value: float) -> str:
 
 
 def percent(fraction: float | None) -> str:
-    """A fraction as a percentage: 0.0007%, 0.05%, 6.2%, 61%; `?` where it is not known. What is not nothing never reads as 0."""
+    """A fraction as a percentage: 0.0007%, 6.2%, 61%, 99.7%; `?` where it is not known.
+
+    What is not nothing never reads as 0, and what is not all never as 100.
+    """
     if fraction is None:
         return "?"
     value, sign = abs(fraction * 100), "-" if fraction < 0 else ""
+    rest = 100 - value
     if 0 < value < _LEAST_PERCENT:
         return f"{'>' if sign else '<'}{sign}{_LEAST_PERCENT}%"
+    if 0 < rest < _LEAST_PERCENT:
+        return f"{'<' if sign else '>'}{sign}{100 - _LEAST_PERCENT}%"
+    if rest > 0 and f"{value:.0f}" == "100":
+        # As many digits as what is left needs.
+        return f"{sign}{value:.{len(percent(rest / 100)) - len('0.%')}f}%"
     if not value or value >= 9.95:
         return f"{sign}{value:.0f}%"
     return f"{sign}{value:.1f}%" if value >= 0.1 else f"{sign}{value:.1g}%"

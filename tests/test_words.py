@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kubectl_cgaudit.judge.rounding import as_said
 from kubectl_cgaudit.report.content import facts
 from kubectl_cgaudit.report.words import percent, signed
 from tests.hostile import hand_made
@@ -40,6 +41,11 @@ def test_nothing_found_is_said_in_words() -> None:
         (0.099, "+9.9%"),
         (0.1, "+10%"),
         (-0.617, "-62%"),
+        (-0.9949, "-99%"),
+        (-0.9974, "-99.7%"),
+        (-0.99999999, "<-99.9999%"),
+        (-1.0, "-100%"),
+        (0.9974, "+100%"),
     ],
 )
 def test_a_change_in_words(change: float, text: str) -> None:
@@ -66,7 +72,25 @@ def test_a_change_in_words(change: float, text: str) -> None:
         (-0.00000099, ">-0.0001%"),
         (-1e-9, ">-0.0001%"),
         (-0.0, "0%"),
+        (0.9949, "99%"),
+        (0.995, "99.5%"),
+        (256 / 257, "99.6%"),
+        (0.99905, "99.91%"),
+        (0.9996, "99.96%"),
+        (262144 / 262146, "99.9992%"),
+        (0.9999989, "99.9999%"),
+        (0.99999901, ">99.9999%"),
+        (-0.9996, "-99.96%"),
+        (-0.99999901, "<-99.9999%"),
     ],
 )
-def test_a_share_that_is_not_nothing_never_reads_as_nothing(fraction: float | None, text: str) -> None:
+def test_a_share_that_is_not_nothing_never_reads_as_nothing_nor_one_that_is_not_all_as_all(fraction: float | None, text: str) -> None:
     assert percent(fraction) == text
+
+
+@pytest.mark.parametrize("less", [-0.9966, -0.9992, -0.99993])
+def test_of_losses_that_read_the_same_none_is_the_greater_one(less: float) -> None:
+    same, more = less - 1e-8, (less - 1) / 2
+    assert (percent(same), as_said(same)) == (percent(less), as_said(less))
+    assert percent(more) != percent(less)
+    assert as_said(more) < as_said(less)

@@ -1,5 +1,7 @@
 """Numbers as the audit shows them."""
 
+import math
+
 UNIT = 1e9
 """One over the last digit that is shown."""
 LEAST = 0.5e-9
@@ -22,6 +24,9 @@ def rounded(value: float | None) -> float | None:
 def as_said(change: float) -> float:
     """A change to the figures of it that `percent` says: of changes that read the same none is the greater one."""
     size = abs(change)
+    if 0.995 <= size < 1:
+        # As many digits as what is left has.
+        return math.copysign(1 - as_said(1 - size), change)
     return round(change, 2 if size >= 0.0995 else 3) if size >= 0.001 else float(f"{change:.1g}")
 
 

@@ -30,10 +30,12 @@ _KIND_LETTERS = {
 
 
 def signed(change: float) -> str:
-    """A relative change: -62%, +18%, -4.7%, 0%."""
+    """A relative change: -62%, +18%, -4.7%, 0%; a loss of nearly all as `percent` has it."""
     value = change * 100
     if abs(value) < 0.05:
         return "0%"
+    if -1 < change <= -0.5:
+        return percent(change)
     return f"{value:+.0f}%" if abs(value) >= 9.95 else f"{value:+.1f}%"
 
 
