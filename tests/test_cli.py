@@ -10,11 +10,15 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from kubectl_cgaudit.cli.main import as_kubectl_takes_them, run
+from kubectl_cgaudit.judge.audit import Change
+from kubectl_cgaudit.plain import as_yaml
 from kubectl_cgaudit.report import schema
 from kubectl_cgaudit.report.data import render_json, render_yaml
 from kubectl_cgaudit.report.formats import FORMATS
+from tests.hostile import hand_made
 from tests.support import GOLDEN, RECORDED_FLAGS, audited, cluster, command, container, listed, node, pod
 
 
@@ -108,6 +112,25 @@ def test_yaml_holds_a_handler_of_any_name(name: str) -> None:
     as_json = json.loads(render_json(audit))
     assert [*as_json["nodes"][0]["cases"][0]["before"]["runtimes"]] == [name]
     assert yaml.safe_load(render_yaml(audit)) == as_json
+
+
+def test_yaml_has_numbers_as_yaml_1_1_takes_them_and_leaves_text_alone() -> None:
+    audit = hand_made('":1e-8,"')
+    tiny = Change('":1e-8,"', None, '":1e-8,"', "", 1e-8, -2.5e16, 3e16)
+    audit = replace(audit, workloads=(replace(audit.workloads[0], against_system=tiny),))
+    text = render_yaml(audit)
+    assert '"before":1.0e-8,"after":-2.5e+16,"change":3.0e+16}' in text
+    assert yaml.safe_load(text) == json.loads(render_json(audit))
+
+
+@pytest.mark.parametrize("name", ["1e3", "1.5E-3", ".5e3", "1_0e3", "0o17", "y", "N"])
+def test_what_another_parser_takes_for_no_string_is_quoted_in_yaml(name: str) -> None:
+    assert as_yaml({"source": name}) == f"source: '{name}'\n"
+
+
+@pytest.mark.parametrize("name", ["1e3x", "0.1.0", "e3", "node", "0o8"])
+def test_what_all_take_for_a_string_is_as_it_is(name: str) -> None:
+    assert as_yaml({"source": name}) == f"source: {name}\n"
 
 
 def test_several_formats_in_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

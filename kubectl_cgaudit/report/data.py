@@ -22,6 +22,9 @@ _NOT_PRINTABLE = re.compile(
 
 # A longer key has to be marked as one: https://yaml.org/spec/1.2.2/#742-flow-mappings
 _LONGEST_KEY = 1024
+# Of numbers with an exponent YAML 1.1 takes only those that have a point, and a sign before the exponent, for numbers.
+_EXPONENT = re.compile(r"[:,\[]-?\d[\d.]*e")
+_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d+)(\.\d+)?e(-?)(\d+)')
 _LONG_KEY = re.compile(r'(?<=[{,])"(?:[^"\\]|\\.){500,}"(?=:)')
 
 
@@ -144,7 +147,7 @@ def yaml_pieces(audit: Audit) -> Pieces:
     text = Kept(_pod)
     return Pieces(
         head=chain(_yaml_fields(audit, before), ["workloads:\n" if audit.workloads else "workloads: []\n"]),
-        each=lambda workload, _: _workload(workload, text, "- ", "", "\n", _printable),
+        each=lambda workload, _: _workload(workload, text, "- ", "", "\n", _as_yaml),
         tail=_yaml_fields(audit, after),
     )
 
@@ -160,12 +163,22 @@ def _yaml_fields(audit: Audit, names: list[tuple[str, str]]) -> Iterator[str]:
 
 
 def _yaml_item(value: object) -> str:
-    text = _printable(_encoded(value))
+    text = _as_yaml(_encoded(value))
     return f"- {_LONG_KEY.sub(_marked, text) if len(text) > _LONGEST_KEY else text}\n"
 
 
 def _marked(key: re.Match[str]) -> str:
     return f"? {key[0]}"
+
+
+def _as_yaml(text: str) -> str:
+    """The same data for whoever reads YAML 1.1 or 1.2. The text is JSON, cut between values if at all."""
+    return _printable(_NUMBER.sub(_pointed, text) if _EXPONENT.search(text) else text)
+
+
+def _pointed(found: re.Match[str]) -> str:
+    digits, fraction, sign, exponent = found.groups()
+    return f"{digits}{fraction or '.0'}e{sign or '+'}{exponent}" if digits else found[0]
 
 
 def _printable(text: str) -> str:
