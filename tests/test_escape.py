@@ -58,6 +58,8 @@ def test_visible_twice_is_visible_once() -> None:
         ("a@b.example", "a@&#8203;b.example"),
         ("see #12 and !7", r"see \#&#8203;12 and \!&#8203;7"),
         ("https://x.example", "https:&#8203;//x.example"),
+        ("preview/gh-12 and GH-7", "preview/gh&#8203;-12 and GH&#8203;-7"),
+        ("gh-pages high-5", "gh-pages high-5"),
         ("WWW.x.example", "WWW&#8203;.x.example"),
         (":tada: 10:20:30", ":&#8203;tada: 10:20:30"),
         ("line\nbreak", r"line\\x0abreak"),

@@ -10,9 +10,9 @@ _LIVE_MARKDOWN = {ord(character): f"\\{character}" for character in "\\`|*_[]~!#
     ord("&"): "&amp;",
     ord("$"): "&#36;",
 }
-# GitHub and GitLab look for @mentions, #1, !1, ~label, :emoji: and addresses in the finished page, where an escape is
+# GitHub and GitLab look for @mentions, #1, GH-1, !1, ~label, :emoji: and addresses in the finished page, where an escape is
 # gone; only something between the characters stops them.
-_REFERENCE = re.compile(r"""[@#!~$%&](?=["\w])|:(?=//|[a-z_+-][\w+-]*:)|\bwww(?=\.)""", re.IGNORECASE)
+_REFERENCE = re.compile(r"""[@#!~$%&](?=["\w])|:(?=//|[a-z_+-][\w+-]*:)|\bwww(?=\.)|\bgh(?=-\d)""", re.IGNORECASE)
 _BREAK = "\x00"
 _BREAK_ENTITY = "&#8203;"
 _LIST_MARKER = re.compile(r"(\d*)([-+=.)])(?=[-+=\s]|$)")
