@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.report.html import MOST, _environment, render
 from tests.hostile import HOSTILE, hand_made
-from tests.support import audited, recorded_audit, recorded_blind
+from tests.support import audited, cluster, node, recorded_audit, recorded_blind
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
 DRAWN = {"svg", "rect", "line", "polyline", "polygon", "circle", "path", "text", "desc"}
@@ -324,3 +324,14 @@ def test_long_names_everywhere_still_fit() -> None:
     text = render(many(6_000, "<&" * 5_000))
     assert len(text.encode()) < 5_000_000
     assert "more workloads that change" in text
+
+
+def test_hints_are_those_of_every_node_of_a_group() -> None:
+    nodes = [node("a"), node("b"), node("c")]
+    for each, system in zip(
+        nodes, ("Debian GNU/Linux 12 (bookworm)", "Ubuntu 20.04.6 LTS", "Ubuntu 20.04.6 LTS"), strict=True
+    ):
+        each["status"]["nodeInfo"]["osImage"] = system
+    page = render(audited(cluster(*nodes)))
+    assert "<h3>3 nodes: a and 2 others</h3>" in page
+    assert re.findall("Hint: os (.*?):", page) == ["Debian GNU/Linux 12 (bookworm)", "Ubuntu 20.04.6 LTS"]

@@ -29,6 +29,11 @@ class NodeGroup(Struct, frozen=True):
         """Pods on all of them."""
         return sum(node.pod_count for node in self.nodes)
 
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """The different hints on all of them: those of one may speak of a system that another does not run."""
+        return tuple(dict.fromkeys(hint for node in self.nodes for hint in node.hints))
+
     def distinct(self, field: str) -> tuple[str, ...]:
         """The different values of a field in which the nodes may differ: `os_image`, `kernel`."""
         return tuple(sorted({str(getattr(node, field)) for node in self.nodes}))

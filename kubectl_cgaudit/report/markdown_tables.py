@@ -94,7 +94,6 @@ def _described(page: Page, groups: Iterable[NodeGroup]) -> str:
     headers = ("Nodes", "kubelet", "Container runtime", "OS", "Kernel", "Allocatable CPU of each", "Pods", "Hints")
     rows = []
     for group in groups:
-        hints = list(dict.fromkeys(hint for node in group.nodes for hint in node.hints))
         cut = CUT if len(group.nodes) > page.limits.listed else ""
         rows.append(
             (
@@ -105,7 +104,7 @@ def _described(page: Page, groups: Iterable[NodeGroup]) -> str:
                 page.names(group.distinct("kernel"), _NAMED),
                 f"{group.node.allocatable_milli}m",
                 str(group.pod_count),
-                page.names(hints, _NAMED),
+                page.names(group.hints, _NAMED),
             )
         )
     return folded(
