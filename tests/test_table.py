@@ -305,10 +305,33 @@ def test_wide_names_the_pod_of_each_number_where_they_differ() -> None:
     assert " 27% -> 20%  " in checkout
 
 
+def test_what_cannot_be_said_of_the_inside_of_a_pod_is_not_drawn_as_nothing() -> None:
+    pods = (
+        pod("sandboxed", container("app", "1"), container("side", "10m"), runtimeClassName="kata"),
+        pod("alone", container("app", "1")),
+    )
+    result = audited(cluster(node(), *pods), "- {cgroup: v1, runtimes: {default: runc 1.1.5, kata: kata}}")
+    assert rows(table.render(result), "WORKLOAD", "default/alone pod", "default/sandboxed pod") == [
+        "WORKLOAD               PODS  EFFECT  VS SYSTEM  INSIDE POD",
+        "default/alone pod         1  loses   -61%",
+        "default/sandboxed pod     1  loses   -60%       ?",
+    ]
+
+
+def test_at_80_columns_a_nodes_name_gives_way_and_not_its_numbers() -> None:
+    result = audited(cluster(node("compute-00003.example", "31850m")))
+    assert rows(table.render(result), "NODE", "compute-00003.example", "     ")[:4] == [
+        "NODE         CGROUP    PODS : SYSTEM         CPU FOR PODS  SURE     WHEN",
+        "compute-00003.example",
+        "             v1 -> v2  31.8 : 1 -> 12.4 : 1  97% -> 93%    unknown  if cgroup v1",
+        "             v2 -> v2  12.4 : 1              93%                    if cgroup v2",
+    ]
+
+
 def test_unpredicted_pods_are_marked() -> None:
     result = audited(cluster(node(), pod("p", container("c", "1"), on="gone")))
     (line,) = rows(table.render(result), "default/p")
-    assert line == "default/p pod  0+1?  unknown  ?"
+    assert line == "default/p pod  0+1?  unknown  ?          ?"
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,9 @@ def test_a_change_in_words(change: float, text: str) -> None:
         (-0.99999901, "<-99.9999%"),
     ],
 )
-def test_a_share_that_is_not_nothing_never_reads_as_nothing_nor_one_that_is_not_all_as_all(fraction: float | None, text: str) -> None:
+def test_a_share_that_is_not_nothing_never_reads_so_nor_one_that_is_not_all_as_all(
+    fraction: float | None, text: str
+) -> None:
     assert percent(fraction) == text
 
 

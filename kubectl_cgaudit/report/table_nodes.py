@@ -70,7 +70,7 @@ def _face(node: NodeAudit) -> bytes:
 
 
 def _drawn(extra: Sequence[Column], rows: Sequence[Sequence[str]], screen: Screen, *, fit: bool) -> list[str]:
-    heads = [Column("NODE", middle, 12, whole=True), Column("CGROUP"), Column("PODS : SYSTEM"), *extra, *_LAST]
+    heads = [Column("NODE", middle, 8, whole=True), Column("CGROUP"), Column("PODS : SYSTEM"), *extra, *_LAST]
     if not any(row[-1] for row in rows):
         heads, rows = heads[:-1], [row[:-1] for row in rows]
     return grid(heads, rows, screen, fit=fit)
