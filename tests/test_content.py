@@ -8,7 +8,7 @@ from kubectl_cgaudit.judge.audit import (
     Known,
 )
 from kubectl_cgaudit.judge.rules.catalogue import CONTRADICTED, UNKNOWN_STATE
-from kubectl_cgaudit.report import html, markdown
+from kubectl_cgaudit.report import appendix, html, markdown
 from kubectl_cgaudit.report.by_rule import rules
 from kubectl_cgaudit.report.content import (
     coverage_facts,
@@ -20,7 +20,7 @@ from kubectl_cgaudit.report.content import (
     unsettled,
 )
 from kubectl_cgaudit.report.inside import moving
-from kubectl_cgaudit.report.known import sureness
+from kubectl_cgaudit.report.known import known_rows, sureness
 from tests.hostile import hand_made
 from tests.support import audited, cluster, container, node, pod
 
@@ -143,3 +143,25 @@ def test_an_audit_that_names_no_threshold_is_taken_to_have_the_usual_one() -> No
     audit = audited(cluster(*LITTLE, MUCH), "", "v2+runtime", "pod-move=20%")
     unnamed = replace(audit, scenario=replace(audit.scenario, thresholds={}))
     assert [each.workload.name for each in moving(unnamed)] == ["q"]
+
+
+def test_of_a_pod_that_does_not_run_nothing_is_said_after() -> None:
+    states = "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.2.6}}"
+    result = audited(cluster(node(kubelet="v1.32.9"), pod("p", container("c", "50m", "77m"))), states, "runc=1.3.6")
+    of_pod, of_container = appendix.rows(result.workloads)
+    before = ("shares 51 (0.0498 x) -> stops", "80% -> stops", "4 -> stops")
+    assert (of_pod.nominal, of_pod.share, of_pod.times_system) == before
+    assert (of_pod.in_pod, of_pod.quota) == ("", "77m -> stops")
+    assert (of_container.nominal, of_container.share, of_container.times_system) == before
+    assert (of_container.in_pod, of_container.quota) == ("100% -> stops", "77m -> stops")
+
+
+def test_a_quota_has_all_its_digits() -> None:
+    result = audited(cluster(node(cpu="2000"), pod("p", container("c", "50m", "1234567m"))), "- {cgroup: v2}")
+    assert [row.quota for row in appendix.rows(result.workloads)][-1] == "1234570m"
+
+
+def test_the_weight_of_system_slice_has_its_unit_before_and_after() -> None:
+    of_node = audited(cluster(node()), "- {cgroup: v1}").nodes[0]
+    (row,) = (each for each in known_rows(of_node) if each[0] == "system.slice")
+    assert row[1:3] == ("shares 1024", "weight 100")

@@ -35,22 +35,22 @@ def shown(audit: Audit) -> list[tuple[str, str, str, str]]:
 
 def test_every_container_says_in_which_cases_it_stops() -> None:
     assert shown(LOST) == [
-        ("", "if cgroup v1", "80% -> stops", ""),
+        ("", "if cgroup v1", "80% -> stops", "4 -> stops"),
         ("", "if cgroup v2", "61%", "1.57"),
-        ("app", "if cgroup v1", "73% -> stops", ""),
+        ("app", "if cgroup v1", "73% -> stops", "3.64 -> stops"),
         ("app", "if cgroup v2, linear runtime", "55% -> 52%", "1.42 -> 1.34"),
         ("app", "if cgroup v2, quadratic runtime", "52%", "1.34"),
-        ("side", "if cgroup v1", "7.2% -> stops", ""),
+        ("side", "if cgroup v1", "7.2% -> stops", "0.362 -> stops"),
         ("side", "if cgroup v2, linear runtime", "5.7% -> 8.9%", "0.146 -> 0.228"),
         ("side", "if cgroup v2, quadratic runtime", "8.9%", "0.228"),
     ]
     assert shown(FAILS) == [
-        ("", "if cgroup v1", "80% -> stops", ""),
+        ("", "if cgroup v1", "80% -> stops", "4 -> stops"),
         ("", "if cgroup v2", "61%", "1.57"),
-        ("app", "if cgroup v1", "80% -> stops", ""),
+        ("app", "if cgroup v1", "80% -> stops", "4 -> stops"),
         ("app", "if cgroup v2", "61%", "1.57"),
     ]
-    assert shown(STOPPED) == [("", "", "80% -> stops", ""), ("app", "", "80% -> stops", "")]
+    assert shown(STOPPED) == [("", "", "80% -> stops", "4 -> stops"), ("app", "", "80% -> stops", "4 -> stops")]
 
 
 @pytest.mark.parametrize("audit", [LOST, FAILS], ids=["lost", "fails"])

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from kubectl_cgaudit.judge.audit import CaseChange, PodAudit, WorkloadAudit
 from kubectl_cgaudit.report import content
-from kubectl_cgaudit.report.words import arrow, counted, percent
+from kubectl_cgaudit.report.words import counted, percent
 
 _Place = tuple[str, str]
 """A pod and its node."""
@@ -58,9 +58,9 @@ def _faces(pod: PodAudit) -> Iterator[tuple[str, ...]]:
 
 def _numbers(case: CaseChange, *, of_container: bool) -> tuple[str, ...]:
     return (
-        content.nominal_change(case),
-        arrow(percent(case.before.share), "stops" if case.stops else percent(case.after.share)),
-        "" if case.stops else content.times_system(case),
-        arrow(percent(case.before.in_pod), percent(case.after.in_pod)) if of_container else "",
-        content.quota_change(case),
+        content.of_case(case, content.nominal_value),
+        content.of_case(case, lambda moment: percent(moment.share)),
+        content.of_case(case, lambda moment: content.times(moment.against_system)),
+        content.of_case(case, lambda moment: percent(moment.in_pod)) if of_container else "",
+        content.of_case(case, content.quota),
     )

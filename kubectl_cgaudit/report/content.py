@@ -227,29 +227,21 @@ def nominals(workload: WorkloadAudit) -> list[str]:
     return [f"{change.container}: {nominal(change)}" for change in workload.nominal]
 
 
-def nominal_change(case: CaseChange) -> str:
-    """A cgroup's number before and after, with its ratio to the default."""
-    return arrow(_nominal_value(case.before), _nominal_value(case.after))
+def of_case(case: CaseChange, words: Callable[[Moment], str]) -> str:
+    """Something of a cgroup before and after. A pod that does not run has nothing after."""
+    return arrow(words(case.before), "stops" if case.stops else words(case.after))
 
 
-def _nominal_value(moment: Moment) -> str:
+def nominal_value(moment: Moment) -> str:
+    """A cgroup's number, with its ratio to the default."""
     if moment.value is None:
         return "none set"
     return f"{unit(moment.version)} {moment.value} ({number(moment.nominal_ratio or 0)} x)"
 
 
-def quota_change(case: CaseChange) -> str:
-    """The CPU quota before and after, as CPU."""
-    return arrow(_quota(case.before.quota_us), _quota(case.after.quota_us))
-
-
-def _quota(quota_us: int | None) -> str:
-    return "no limit" if quota_us is None else f"{quota_us / 100:g}m"
-
-
-def times_system(case: CaseChange) -> str:
-    """A cgroup's CPU as a multiple of system.slice's, before and after."""
-    return arrow(times(case.before.against_system), times(case.after.against_system))
+def quota(moment: Moment) -> str:
+    """The CPU quota, as CPU."""
+    return "no limit" if moment.quota_us is None else f"{moment.quota_us / 100:.15g}m"
 
 
 def times(against_system: float | None) -> str:

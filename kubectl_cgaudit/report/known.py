@@ -42,7 +42,7 @@ def _of_moment(case: NodeCase, key: str) -> str:
         "cgroup": after.cgroup,
         "driver": after.driver,
         "kubelet": after.kubelet,
-        "system_slice": str(after.system_slice),
+        "system_slice": f"{unit_} {after.system_slice}",
         # What schema 1.0 did not say stays empty.
         "root": root or ("no other cgroup" if after.driver else ""),
     }
