@@ -107,6 +107,12 @@ def test_an_older_audit_is_completed_from_what_is_in_it() -> None:
     assert {case.before.qos == {} for node in older.nodes for case in node.cases} == {True}
 
 
+def test_an_audit_of_a_newer_minor_version_is_written_again_as_what_is_read_of_it() -> None:
+    today = recorded_audit()
+    newer = json.loads(render_json(today)) | {"schemaVersion": "1.99", "added": [1]}
+    assert render_json(load(json.dumps(newer).encode(), "x")) == render_json(today)
+
+
 @pytest.mark.parametrize(
     ("content", "error"),
     [

@@ -1,4 +1,4 @@
-"""An audit of an older schema, completed to today's from what is in it."""
+"""An audit of another minor schema version, in today's: an older one completed from what is in it."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -21,9 +21,12 @@ from kubectl_cgaudit.judge.weights import combinations, counts
 
 
 def upgraded(audit: Audit) -> Audit:
-    """The audit with the fields that its schema did not have. What nothing in it says, such as QoS classes, stays empty."""
+    """The audit in today's schema, with the fields that an older one did not have and without those that a newer one added.
+
+    What nothing in it says, such as QoS classes, stays empty.
+    """
     if audit.schema_version != "1.0":
-        return audit
+        return replace(audit, schema_version=SCHEMA_VERSION)
     nodes = tuple(
         replace(node, cases=tuple(replace(case, stops=_is_lost(case)) for case in node.cases)) for node in audit.nodes
     )
