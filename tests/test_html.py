@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.report.html import MOST, _environment, render
 from tests.hostile import HOSTILE, hand_made
-from tests.support import audited, cluster, node, recorded_audit, recorded_blind
+from tests.support import audited, cluster, container, node, pod, recorded_audit, recorded_blind
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
 DRAWN = {"svg", "rect", "line", "polyline", "polygon", "circle", "path", "text", "desc"}
@@ -170,9 +170,9 @@ def test_every_container_is_there() -> None:
     appendix = text.split('id="containers"')[1]
     assert "42 containers; pods of a workload that show the same are one row" in appendix
     for workload in audit.workloads:
-        for pod in workload.pods:
-            for container in pod.containers:
-                assert f"<td>{container.name}" in appendix
+        for each in workload.pods:
+            for of_pod in each.containers:
+                assert f"<td>{of_pod.name}" in appendix
     assert (
         "<td>checkout-d5491e7e7-22276 on worker-c</td><td>app</td><td></td><td>shares 1024 (1 x) → weight 100 (1 x)</td>"
         "<td>25% → 17%</td><td>1.17 → 0.421</td><td>91% → 85%</td><td>no limit</td></tr>"
@@ -324,6 +324,21 @@ def test_long_names_everywhere_still_fit() -> None:
     text = render(many(6_000, "<&" * 5_000))
     assert len(text.encode()) < 5_000_000
     assert "more workloads that change" in text
+
+
+def test_what_stops_sorts_as_the_worst_and_not_as_what_stays() -> None:
+    pods = pod("p", container("c", "50m", "77m")), pod("q", container("c", "50m"))
+    states = "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.2.6}}"
+    result = audited(cluster(node(kubelet="v1.32.9"), *pods), states, "runc=1.3.6")
+    stops, stays = result.workloads
+    page = render(replace(result, workloads=(stops, replace(stays, effects=("nominal",)))))
+    cells = 'data-label="(Against system|Inside the pod)" data-value="(.*?)">(?:<b>)?(.*?)<'
+    assert re.findall(cells, page) == [
+        ("Against system", "-2.0", "stops"),
+        ("Inside the pod", "", "stops"),
+        ("Against system", "0.0", "0%"),
+        ("Inside the pod", "0.0", "0%"),
+    ]
 
 
 def test_hints_are_those_of_every_node_of_a_group() -> None:

@@ -29,6 +29,7 @@ from kubectl_cgaudit.report.words import (
     inside_pod,
     nominal,
     number,
+    only_stops,
     percent,
     ratio_to_system,
     signed,
@@ -209,6 +210,8 @@ def stopping_share(workload: WorkloadAudit) -> str:
 def inside(workload: WorkloadAudit) -> str:
     """The container that loses most of its pod's CPU, over the cases where they differ; `?` if it cannot be said."""
     worst = workload.inside_pod
+    if only_stops(workload) and not inside_pod(worst):
+        return "stops"
     if worst is None:
         return "?"
     best = workload.inside_pod_best.change if workload.inside_pod_best else worst.change

@@ -107,6 +107,7 @@ def _environment() -> Environment:
         slices_bar=_slices_bar,
         sure_counts=_sure_counts,
         shown_change=_shown_change,
+        against_value=_against_value,
     )
     return environment
 
@@ -141,6 +142,12 @@ def _shown_change(workload: WorkloadAudit) -> Change | None:
     """The change against the system that the bars show: of the pod that decides what is said of the workload."""
     gains = workload.effect == "gains" and workload.against_system_best is not None
     return workload.against_system_best if gains else workload.against_system
+
+
+def _against_value(workload: WorkloadAudit) -> float | str:
+    """What the column sorts by. Nothing is worse than to stop, also not the loss of all."""
+    change = _shown_change(workload)
+    return -2.0 if workload.may_stop else "" if change is None else change.change
 
 
 def _sure_counts(amounts: Sequence[int]) -> list[tuple[str, int]]:

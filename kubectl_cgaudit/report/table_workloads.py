@@ -74,9 +74,9 @@ def _worst_pod(workload: WorkloadAudit) -> str:
 
 
 def _inside(workload: WorkloadAudit) -> str:
-    """The container that loses most of its pod's CPU; nothing where none does, `?` where it cannot be said."""
+    """The container that loses most of its pod's CPU; nothing where none does or all is said, `?` where it cannot be said."""
     said = content.inside(workload)
-    return "" if said == "0%" else said
+    return "" if said in ("0%", "stops") else said
 
 
 def _nominal(workload: WorkloadAudit) -> str:
