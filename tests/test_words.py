@@ -9,6 +9,7 @@ from kubectl_cgaudit.judge.rounding import as_said
 from kubectl_cgaudit.report.content import facts
 from kubectl_cgaudit.report.words import percent, signed
 from tests.hostile import hand_made
+from tests.support import audited, cluster, container, node, pod
 
 OURS = hand_made("web")
 
@@ -23,6 +24,24 @@ OURS = hand_made("web")
 )
 def test_what_a_change_ticket_asks_first(fields: dict[str, Any], key: str, said: str) -> None:
     assert dict(facts(replace(OURS, coverage=replace(OURS.coverage, **fields))))[key] == said
+
+
+def test_what_was_read_and_not_audited_adds_up() -> None:
+    nodes = [node(), node("windows"), node("fargate")]
+    nodes[1]["status"]["nodeInfo"]["operatingSystem"] = "windows"
+    nodes[2]["metadata"]["labels"] = {"eks.amazonaws.com/compute-type": "fargate"}
+    one, places = container("c", "1"), ("n1", "windows", "fargate", "gone", None)
+    pods = [pod(f"p{index}", one, on=place) for index, place in enumerate(places)]
+    found = dict(facts(audited(cluster(*nodes, *pods, pod("done", one, phase="Succeeded")))))
+    assert found["Nodes audited"] == "1 of 3 read (1 Windows, 1 virtual)"
+    assert found["Pods audited"] == (
+        "1 of 6 read (1 finished, 1 without a node, 1 on Windows nodes, 1 on virtual nodes, 1 on nodes that could not be read)"
+    )
+    cut = replace(OURS, coverage=replace(OURS.coverage, pods_read=20, filter="namespace a"))
+    said = "2 of 20 read (1 without a node, 1 on Windows nodes, 2 on virtual nodes, 14 not asked for)"
+    assert dict(facts(cut))["Pods audited"] == said
+    whole = replace(OURS.coverage, pods_read=2, pods_without_node=(), pods_on_windows_nodes=0, pods_on_virtual_nodes=0)
+    assert dict(facts(replace(OURS, coverage=whole)))["Pods audited"] == "2 of 2 read"
 
 
 def test_nothing_found_is_said_in_words() -> None:

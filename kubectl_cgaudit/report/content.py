@@ -93,16 +93,38 @@ C = TypeVar("C", NodeCase, CaseChange)
 def facts(audit: Audit) -> list[tuple[str, str]]:
     """What a change ticket asks first. Plain text, not escaped."""
     coverage, verdict = audit.coverage, audit.verdict
-    apart = f"{coverage.pods_finished} finished, {len(coverage.pods_without_node)} without a node"
     return [
         ("Migration", f"now -> {audit.scenario.to}: {audit.scenario.description}"),
-        ("Nodes audited", f"{coverage.nodes_audited} of {coverage.nodes_read} read"),
-        ("Pods audited", f"{coverage.pods_audited} of {coverage.pods_read} read ({apart})"),
+        ("Nodes audited", f"{coverage.nodes_audited} of {coverage.nodes_read} read{_but(_other_nodes(coverage))}"),
+        ("Pods audited", f"{coverage.pods_audited} of {coverage.pods_read} read{_but(_other_pods(audit))}"),
         ("Workloads, each by its strongest effect", effect_counts(verdict.workloads) or "none"),
         ("Findings", _findings(audit)),
         ("Coverage", f"INCOMPLETE: {counted(len(coverage.gaps), 'gap')}" if not coverage.complete else "complete"),
         ("Read from", coverage.source + (f", only what matches {coverage.filter}" if coverage.filter else "")),
     ]
+
+
+def _but(others: Mapping[str, int]) -> str:
+    """How many were set apart, and why, so that it adds up."""
+    said = ", ".join(f"{amount} {what}" for what, amount in others.items() if amount > 0)
+    return f" ({said})" if said else ""
+
+
+def _other_nodes(coverage: Coverage) -> dict[str, int]:
+    return {"Windows": len(coverage.windows_nodes), "virtual": len(coverage.virtual_nodes)}
+
+
+def _other_pods(audit: Audit) -> dict[str, int]:
+    coverage = audit.coverage
+    others = {
+        "finished": coverage.pods_finished,
+        "without a node": len(coverage.pods_without_node),
+        "on Windows nodes": coverage.pods_on_windows_nodes,
+        "on virtual nodes": coverage.pods_on_virtual_nodes,
+        "on nodes that could not be read": sum(workload.unpredicted_pods for workload in audit.workloads),
+    }
+    rest = coverage.pods_read - coverage.pods_audited - sum(others.values())
+    return {**others, "not asked for": rest} if coverage.filter else others
 
 
 def _findings(audit: Audit) -> str:
