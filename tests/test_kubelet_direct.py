@@ -57,7 +57,9 @@ def test_the_connections_of_each_kubelet_are_closed(says):
         asked.append((host, port))
         return door_
 
-    api = SimpleNamespace(kubelet_doors=lambda *flags: asked.append(flags) or door_to, door=lambda *limits: None)
+    api = SimpleNamespace(
+        unproven=False, kubelet_doors=lambda *flags: asked.append(flags) or door_to, door=lambda *limits: None
+    )
     with suppress(KeyError):
         directly(api, {"n1": ("10.0.0.1", 65535), "n2": ("10.0.0.1", 65536), "n3": ("10.0.0.1", 0)}, insecure=True)
     assert (asked, cleared) == ([(True, 5.0, 64 << 20), ("10.0.0.1", 65535)], [True])
@@ -244,7 +246,9 @@ def test_direct_credentials_that_are_renewed_and_cannot_be_used_are_said():
         return doors.pop()
 
     refusing.pool = SimpleNamespace(clear=lambda: None)
-    api = SimpleNamespace(kubelet_doors=lambda *flags: door_to, door=lambda *limits: Scripted(Answer(200, b"{}")))
+    api = SimpleNamespace(
+        unproven=False, kubelet_doors=lambda *flags: door_to, door=lambda *limits: Scripted(Answer(200, b"{}"))
+    )
     assert directly(api, {"n1": ("10.0.0.1", 10250)})["n1"] == no_answers(
         "n1",
         f"{ALL} could not be read (the API server refuses the credentials: the certificates of the kubeconfig cannot be used: "

@@ -1,15 +1,18 @@
 """Credentials that count no more while a cluster is read, and that nothing renews."""
 
+import threading
 from pathlib import Path
 
 import pytest
 
-from kubectl_cgaudit.collect import transport
+from kubectl_cgaudit.collect import live, transport
 from kubectl_cgaudit.collect.failure import RequestError
+from kubectl_cgaudit.collect.live import Kubelets
 from kubectl_cgaudit.collect.model import Gap
+from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.errors import ClusterError
-from tests.live_support import local, only, read
-from tests.vcr_support import a_list, a_node, a_pod, a_status, serve
+from tests.live_support import everything, local, only, read
+from tests.vcr_support import a_list, a_node, a_pod, a_status, serve, small_cluster
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -79,3 +82,34 @@ def test_who_did_not_log_in_is_asked_once(tmp_path: Path, monkeypatch: pytest.Mo
         cluster.reading.notes[0]
         == f"RuntimeClasses could not be listed ({why}): each is taken by its name as the handler"
     )
+
+
+def test_who_logged_in_in_vain_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each log-in may open a browser, and a server that refuses what comes of it refuses the next one too."""
+    logins: list[object] = []
+    configure = transport.configure
+    monkeypatch.setattr(transport, "configure", lambda choice: logins.append(choice) or configure(choice))
+
+    begun = threading.Event()
+
+    def answer(path: str):
+        if path.startswith("/api/v1/nodes?"):
+            return small_cluster(path)
+        if path.startswith("/api/v1/pods?") and not begun.is_set():
+            begun.set()
+            return a_list("Pod", a_pod("one"), **{"continue": "t"})
+        begun.wait(10)
+        return REFUSED
+
+    asking = Kubelets(direct=False, insecure=False, seconds=None)
+    with serve(answer) as server:
+        cluster = live.read(local(tmp_path, server), None, everything, "", silent, asking)
+    refused = f"{server.host} refused the credentials (401 Unauthorized)"
+    assert len(logins) == 2
+    assert [gap.why for gap in cluster.reading.gaps] == [
+        "/configz, /metrics, /metrics/cadvisor may not be read (401): the API server refuses the credentials",
+        f"the list broke off after 1 pod ({refused})",
+    ]
+    assert [note.partition(" (")[0] for note in cluster.reading.notes] == [
+        f"{kind} could not be listed" for kind in ("RuntimeClasses", "ReplicaSets", "Jobs", "Events")
+    ]

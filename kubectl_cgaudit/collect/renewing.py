@@ -28,7 +28,7 @@ class Renewing:
         self._lock = threading.Lock()
         self._door = api.door(seconds, limit)
         # The lists were read with these. Those that never were good are not renewed: 5,000 nodes would log in as often.
-        self._good: Door | None = self._door
+        self._good: Door | None = None if api.unproven else self._door
 
     def get(self, path: str, ends: float) -> Answer:
         """As Door.get, once more where the credentials are refused and others can be had."""

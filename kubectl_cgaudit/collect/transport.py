@@ -49,6 +49,8 @@ class Api:
         self._in_flight = threading.BoundedSemaphore(_IN_FLIGHT)
         self._ahead: dict[str, Ahead[tuple[Door, Answer]]] = {}
         self._met = self._closed = False
+        self.unproven = False
+        """Whether the credentials came by renewing and have not counted yet."""
         self._locked_out = ""
         self._connect: float | None = None
         self._log_in()
@@ -103,20 +105,20 @@ class Api:
             try:
                 ahead = self._ahead.pop(path, None)
                 door, answer = ahead.result() if ahead else self._ask(path)
-                if answer.status == _UNAUTHORIZED and self._met and not renewed:
+                if answer.status == _UNAUTHORIZED:
+                    if renewed or not self._were_good(door):
+                        raise self._refused(f"; {_LOG_IN}")
                     # Tokens expire while a large cluster is read.
                     renewed = True
                     self.renew(door)
                     continue
-                if answer.status == _UNAUTHORIZED:
-                    raise self._refused(f"; {_LOG_IN}")
                 following = leads_to(answer)
                 if following and following != path:
                     self._ahead[following] = Ahead(partial(self._ask, following))
                 answer = door.unpacked(answer)
                 if answer.status not in PASSING:
                     understood = understand(answer)
-                    self._met = True
+                    self._prove(door)
                     return understood
                 if not patience.waits(attempt, answer.retry_after):
                     return understand(answer)
@@ -127,6 +129,17 @@ class Api:
                 if not renewed:
                     raise
                 raise self._refused(f", and no others can be had: {error}") from None
+
+    def _were_good(self, refused: Door) -> bool:
+        """Whether refused credentials counted once. A log-in whose result never did may ask somebody, for each list anew."""
+        with self._lock:
+            return self._met and not (self.unproven and self._pool is refused.pool)
+
+    def _prove(self, door: Door) -> None:
+        with self._lock:
+            self._met = True
+            if self._pool is door.pool:
+                self.unproven = False
 
     def _waits(self, failure: RequestError, attempt: int, patience: Patience) -> bool:
         """Wait after a failed attempt; False, at once, where another would not help or was the last one."""
@@ -175,6 +188,7 @@ class Api:
                     self._locked_out = str(error)
                     raise
                 self._door = None
+                self.unproven = True
 
     def door(self, seconds: float, limit: int) -> Door:
         """The API server, to be asked by several threads."""
