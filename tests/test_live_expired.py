@@ -121,6 +121,8 @@ def test_list_that_repeats_its_token_ends(tmp_path):
     )
 
 
+FIRST = {"resourceVersion": "5", "continue": "a"}
+LATER = {"resourceVersion": "900"}
 MOMENTS = "its pages are of two moments (resourceVersion 5, then 900)"
 
 
@@ -143,6 +145,35 @@ def test_pages_of_two_moments_are_told(tmp_path, versions, gaps):
         cluster = read(local(tmp_path, server))
     assert [pod.name for pod in cluster.pods] == ["p0", "p1", "p2"]
     assert cluster.reading.gaps == gaps
+
+
+def test_an_optional_list_of_two_moments_is_a_note(tmp_path):
+    def jobs(path):
+        return a_list("Job", a_pod("two" if "continue" in path else "one"), **(LATER if "continue" in path else FIRST))
+
+    with serve(only(jobs=jobs)) as server:
+        cluster = read(local(tmp_path, server))
+    assert cluster.jobs == {("shop", "one"): None, ("shop", "two"): None}
+    assert cluster.reading.gaps == (NO_PODS,)
+    assert cluster.reading.notes == (f"Jobs may not be all there ({MOMENTS}): CronJobs are named from the Job's name",)
+
+
+def test_namespaces_of_two_moments_are_a_gap(tmp_path):
+    """One that is on neither page has pods that nobody read."""
+
+    def namespaces(path):
+        name, metadata = ("shop", LATER) if "continue" in path else ("data", FIRST)
+        return a_list("Namespace", {"metadata": {"name": name}}, **metadata)
+
+    def pods(path):
+        return a_list("Pod") if "/namespaces/" in path else a_status(403, "forbidden")
+
+    with serve(only(namespaces=namespaces, pods=pods)) as server:
+        cluster = read(local(tmp_path, server))
+    assert [request.path for request in server.requests if "/namespaces/" in request.path] == [
+        f"/api/v1/namespaces/{name}/pods?limit=500" for name in ("data", "shop")
+    ]
+    assert cluster.reading.gaps == (Gap("namespaces", MOMENTS, "Run the audit again"),)
 
 
 def test_a_list_that_starts_again_shows_one_moment(tmp_path):

@@ -228,10 +228,11 @@ def _note_untried(names: list[str], failure: RequestError, assembly: Assembly) -
 def _namespaces(api: Api, assembly: Assembly, progress: Progress, page_size: int) -> list[str] | None:
     """The names of all namespaces; None if they may not be listed, or not all of them could be."""
     names: list[str] = []
-    withheld = 0
+    withheld, mixed = 0, ""
     try:
         for page in pages(api, NAMESPACES, page_size):
             names, withheld = ([], 0) if page.again else (names, withheld + page.withheld)
+            mixed = page.mixed
             names += [msgspec.json.decode(raw, type=wire.Owned).metadata.name for raw in page.items]
             progress("namespaces", len(names), _total(len(names), page))
     except RequestError as failure:
@@ -245,6 +246,8 @@ def _namespaces(api: Api, assembly: Assembly, progress: Progress, page_size: int
     if why:
         assembly.notes.append(f"Namespaces could not be listed ({why}): only one was tried")
         return None
+    if mixed:
+        assembly.gaps.append(Gap("namespaces", mixed, "Run the audit again"))
     return sorted({name for name in names if name})
 
 
@@ -259,6 +262,8 @@ def read_optional(api: Api, resource: Resource, assembly: Assembly, progress: Pr
         failure = RequestError(str(error), type(error).__name__)
     if failure is None:
         assembly.expect(resource.kind)
+        if listed.mixed:
+            assembly.notes.append(f"{resource.plural} may not be all there ({listed.mixed}): {resource.instead}")
         return
     # Half a table would name some workloads by their owners and others not.
     assembly.forget(resource.kind)
