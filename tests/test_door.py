@@ -92,8 +92,23 @@ def test_an_answer_has_its_status_and_when_to_come_again(
 ) -> None:
     response = Response(b"body", clock)
     response.status, response.headers = 429, headers
-    assert opened(Pool(response, clock)).get("/", 900.0) == Answer(429, b"body", said)
+    assert opened(Pool(response, clock)).get("/", 900.0) == Answer(429, b"body", said, bounded=False)
     assert response.closed
+
+
+@pytest.mark.parametrize(
+    ("headers", "bounded"),
+    [
+        ({"Content-Length": "4"}, True),
+        ({"Transfer-Encoding": "Chunked"}, True),
+        ({"Transfer-Encoding": "identity"}, False),
+        ({"Content-Type": "text/plain"}, False),
+    ],
+)
+def test_an_answer_says_whether_its_end_can_be_seen(headers: dict[str, str], bounded: bool, clock: list[float]) -> None:
+    response = Response(b"body", clock)
+    response.headers = headers
+    assert opened(Pool(response, clock)).get("/", 900.0) == Answer(200, b"body", bounded=bounded)
 
 
 def test_a_body_may_be_as_large_as_its_limit_and_no_larger(clock: list[float]) -> None:
@@ -115,7 +130,7 @@ def test_a_packed_body_is_unpacked_up_to_the_same_limit(named: str, clock: list[
     assert packed(whole).ask("/", 900.0) == Answer(200, whole, packed=True)
     assert packed(whole).get("/", 900.0) == Answer(200, b"x" * MIB)
     assert packed(gzip.compress(b"a") + gzip.compress(b"b")).get("/", 900.0) == Answer(200, b"ab")
-    assert packed(b"").get("/", 900.0) == Answer(200, b"")
+    assert packed(b"").get("/", 900.0) == Answer(200, b"", bounded=False)
     for data, why in (
         (gzip.compress(b"x" * (MIB + 1)), "larger than 1 MiB"),
         (whole + b"more", "the answer is damaged gzip"),

@@ -144,6 +144,22 @@ def test_kubelet_that_hangs_up(tmp_path):
     assert answers["n2"] == no_answers("n2", f"{ALL} could not be read (the answer breaks off)")
 
 
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+def test_a_text_that_may_be_cut_between_two_lines_proves_nothing(tmp_path, version):
+    """Behind the cut may stand that the shares come from the spec."""
+
+    def bad(connection: socket.socket, over: threading.Event) -> None:
+        connection.sendall(b"HTTP/%b 200 OK\r\n\r\n%b" % (version, b"kubelet_cgroup_version 2\n"))
+
+    with raw_server(bad) as url:
+        answers = through_proxy(tmp_path, url)
+    assert answers["n2"] == no_answers(
+        "n2",
+        "/configz could not be used: the answer is not JSON but 'kubelet_cgroup_version 2\\n'; ask again",
+        "/metrics, /metrics/cadvisor could not be read (the answer does not say where it ends, so it may be cut)",
+    )
+
+
 def test_dead_kubelets_do_not_hold_up_the_others(tmp_path):
     def bad(path: str) -> Reply:
         if "/dead" in path:

@@ -68,11 +68,18 @@ def _pem(what: str, body: str) -> str:
     return "\n".join([f"-----BEGIN {what}-----", *lines, f"-----END {what}-----", ""])
 
 
+def _with_length(response: dict[str, Any]) -> dict[str, Any]:
+    """An answer that says where it ends: of one that came in chunks vcrpy says it no more."""
+    body = response["body"]["string"]
+    length = [str(len(body.encode() if isinstance(body, str) else body))]
+    return response | {"headers": {"Content-Length": length} | response["headers"]}
+
+
 @contextmanager
 def replay(cassette: Path | str) -> Iterator[Any]:
     """Answer from a cassette (a name in cassettes/, or a path); anything not recorded is an error."""
     path = CASSETTES / f"{cassette}.yaml" if isinstance(cassette, str) else cassette
-    recorder = vcr.VCR(record_mode="none", match_on=["method", "uri"])
+    recorder = vcr.VCR(record_mode="none", match_on=["method", "uri"], before_record_response=_with_length)
     # While one connection is made the recorder is off for all threads, and a second one would be real.
     one, connect = threading.Lock(), HTTPSConnectionPool._new_conn
 

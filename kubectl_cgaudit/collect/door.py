@@ -35,6 +35,8 @@ class Answer(Struct, frozen=True):
     """Whether the body is gzip still."""
     location: str = ""
     """The header of that name: where a redirect points."""
+    bounded: bool = True
+    """Whether it says where it ends: a text that does not may be cut between two lines, and nobody sees it."""
 
     def head(self, size: int) -> bytes:
         """The first bytes of the body, unpacked. Empty where it is damaged."""
@@ -95,12 +97,15 @@ class Door(Struct, frozen=True):
                 encoding = headers.get("Content-Encoding", "").strip().lower() if body else ""
                 if encoding not in (*_NOT_PACKED, *_GZIP_NAMES):
                     raise self._unusable(f"the answer is packed as {printable(encoding, 40)}, and gzip was asked for")
+                packed = encoding in _GZIP_NAMES
+                chunked = "chunked" in headers.get("Transfer-Encoding", "").lower()
                 return Answer(
                     status=response.status,
                     body=body,
                     retry_after=headers.get("Retry-After", ""),
-                    packed=encoding in _GZIP_NAMES,
+                    packed=packed,
                     location=headers.get("Location", ""),
+                    bounded=packed or chunked or "Content-Length" in headers,
                 )
             finally:
                 response.close()

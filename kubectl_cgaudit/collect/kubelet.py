@@ -28,6 +28,7 @@ _NODES_A_TALK = 4
 _NODE_FACTOR = 2
 _BUSY_PAUSE = 1.0
 _SHOWN = 60
+_MAY_BE_CUT = "could not be read (the answer does not say where it ends, so it may be cut)"
 
 
 class _Talk(Struct):
@@ -169,7 +170,9 @@ def _ask(api: Api, get: _Get, prefix: str, grants: Mapping[str, str], talk: _Tal
         except RequestError as failure:
             talk.reasons[endpoint] = _unread(failure)
             continue
-        if answer.status == 200:
+        if answer.status == 200 and not answer.bounded and endpoint != CONFIGZ:
+            talk.reasons[endpoint] = _MAY_BE_CUT
+        elif answer.status == 200:
             talk.bodies[endpoint] = answer.body
         elif prefix and is_refusal(answer):
             talk.missing(f"may not be read (401): {REFUSED}")
