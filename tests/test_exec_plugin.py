@@ -2,6 +2,8 @@
 
 import json
 import os
+import signal
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,18 +14,18 @@ from kubectl_cgaudit.collect import exec_plugin
 from kubectl_cgaudit.collect.credentials import configure
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from tests.support import Terminal
-from tests.vcr_support import LOG_IN, kubeconfig, refused, token
+from tests.vcr_support import LOG_IN, RECORDED, a_status, kubeconfig, refused, serve, small_cluster, token
 
 pytestmark = pytest.mark.usefixtures("home")
 
 
-def plugin(tmp_path: Path, code: str, **more) -> str:
+def plugin(tmp_path: Path, code: str, server: str = RECORDED, **more) -> str:
     """A kubeconfig whose exec plugin runs Python code."""
     script = tmp_path / "plugin.py"
     script.write_text(f"import json, os, sys\n{code}\n")
     api = "client.authentication.k8s.io/v1"
     called = {"apiVersion": api, "command": sys.executable, "args": [str(script)], "interactiveMode": "Never"}
-    return kubeconfig(tmp_path / "c", user={"exec": called | more})
+    return kubeconfig(tmp_path / "c", server, user={"exec": called | more})
 
 
 def says(**status: str) -> str:
@@ -213,3 +215,24 @@ def test_missing_plugin(tmp_path, hint, step):
     assert refused(Connection(kubeconfig=path)) == (
         f"the exec plugin no-such-login of context mixed is not installed; {step}"
     )
+
+
+@pytest.mark.parametrize("run", [0, 1], ids=["at first", "to renew"])
+def test_a_plugin_does_not_outlive_the_audit(tmp_path, run):
+    """The one that renews is asked by a thread, which nobody waits for at the end."""
+    told = tmp_path / "told"
+    os.mkfifo(told)
+    code = (
+        f"import time\nruns = open({str(tmp_path / 'runs')!r}, 'a')\n"
+        f"if runs.tell() == {run}:\n    told = open({str(told)!r}, 'w')\n    print('asked', file=told, flush=True)\n"
+        f"    time.sleep(20)\n    print('outlived it', file=told)\nruns.write('x')\n"
+    )
+    with serve(lambda path: small_cluster(path) if "nodes" in path else a_status(401, "Unauthorized")) as server:
+        path = plugin(tmp_path, code + says(token="t"), server=server.url)
+        command = [sys.executable, "-m", "kubectl_cgaudit", "--kubeconfig", path]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as audit, told.open() as heard:
+            assert heard.readline() == "asked\n"
+            audit.terminate()
+            audit.communicate(timeout=10)
+            assert heard.read() == ""
+    assert audit.returncode == 128 + signal.SIGTERM

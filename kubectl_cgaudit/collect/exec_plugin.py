@@ -4,6 +4,7 @@ The client's provider keeps them back unless standard output is a terminal, so t
 that nobody was told of. Source: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
 """
 
+import atexit
 import os
 import subprocess
 import sys
@@ -94,14 +95,13 @@ def _information(plugin: _Plugin, cluster: Fields, *, interactive: bool) -> str:
 def _run(plugin: _Plugin, information: str, named: str, *, interactive: bool) -> bytes:
     added = {each.name: each.value for each in plugin.env or ()}
     try:
-        done = subprocess.run(  # noqa: S603 - the kubeconfig's own command, as kubectl runs it
+        child = subprocess.Popen(  # noqa: S603 - the kubeconfig's own command, as kubectl runs it
             [plugin.command, *(plugin.args or ())],
             stdin=None if interactive else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             env=os.environ | added | {"KUBERNETES_EXEC_INFO": information},
             # There commands such as az are scripts, which only a shell finds.
             shell=sys.platform == "win32",
-            check=False,
         )
     except FileNotFoundError:
         hint = " ".join((plugin.install_hint or "").split())[:200]
@@ -109,9 +109,25 @@ def _run(plugin: _Plugin, information: str, named: str, *, interactive: bool) ->
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise ClusterError(f"{named} cannot be run: {why}; correct the kubeconfig") from None
-    if done.returncode:
+    words = _words(child)
+    if child.returncode:
         ended = (
-            f"failed with exit code {done.returncode}" if done.returncode > 0 else f"ended by signal {-done.returncode}"
+            f"failed with exit code {child.returncode}"
+            if child.returncode > 0
+            else f"ended by signal {-child.returncode}"
         )
         raise ClusterError(f"{named} {ended}; what it said stands above; {LOG_IN}")
-    return done.stdout
+    return words
+
+
+def _words(child: "subprocess.Popen[bytes]") -> bytes:
+    """What it prints until it ends. It never outlives this program, not even where the thread that waits for it is left."""
+    atexit.register(child.kill)
+    with child:
+        try:
+            return child.communicate()[0]
+        except BaseException:
+            child.kill()
+            raise
+        finally:
+            atexit.unregister(child.kill)
