@@ -194,6 +194,30 @@ def test_one_bad_kubelet_costs_one_nodes_evidence(
     assert [workload["effects"][0] for workload in data["workloads"] if workload["name"] == "p2"] == ["unknown"]
 
 
+def test_kubelets_that_were_not_asked_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The node that is not Ready comes last, though its name comes first."""
+    monkeypatch.setattr(kubelet, "_VAIN_SECONDS", 0.5)
+    lost = node("n1") | {"status": node("n1")["status"] | {"conditions": [{"type": "Ready", "status": "False"}]}}
+    answer = two_nodes(forever)
+
+    def nodes(path: str) -> Reply:
+        return a_list("Node", lost, node("n2")) if path.startswith("/api/v1/nodes?") else answer(path)
+
+    with serve(nodes) as server:
+        config = kubeconfig(tmp_path / "config", server=server.url)
+        assert run(["--kubeconfig", config, "--kubelet=proxy", "--request-timeout=1s", "-o", "json"]) == 3
+    gaps = {gap["what"]: gap for gap in output(capsys)["coverage"]["gaps"]}
+    assert [*gaps] == ["kubelet of n1", "kubelet of n2"]
+    assert gaps["kubelet of n1"]["why"] == (
+        "/configz, /metrics, /metrics/cadvisor were not asked for: other kubelets had kept the audit waiting for 5 min"
+    )
+    assert gaps["kubelet of n1"]["remedy"] == (
+        "Run again with a shorter --request-timeout, or say what the node runs with --states"
+    )
+
+
 def test_direct_speaks_as_oneself(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--kubelet=direct", "--as", "somebody"]) == 2
     assert capsys.readouterr().err.startswith("error: --kubelet=direct asks as yourself")

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -127,7 +128,7 @@ def test_one_endpoint_that_hangs_does_not_lose_the_others(tmp_path):
 
 def test_who_has_answered_is_told_before_those_whose_time_is_over():
     done = queue.SimpleQueue()
-    talks = {"late": kubelet._Talk(0.0), "early": kubelet._Talk(float("inf"))}
+    talks = {"late": kubelet._Talk(0.0, 0.0), "early": kubelet._Talk(0.0, float("inf"))}
     for node in ("early", "given up"):
         done.put((node, None))
     done.put(("early", KeyError("a bug")))
@@ -172,6 +173,43 @@ def test_dead_kubelets_do_not_hold_up_the_others(tmp_path):
         answers = through_proxy(tmp_path, server.url, names, seconds=1)
         over.set()
     assert [name for name in names if not answers[name].problems] == ["n1", "n2"]
+
+
+def test_kubelets_that_keep_waiting_for_nothing_are_not_all_waited_for(tmp_path, monkeypatch):
+    asked = []
+
+    def bad(path: str) -> Reply:
+        asked.append(path.split("/")[4])
+        over.wait()
+        return healthy(path.partition("/proxy")[2])
+
+    over = threading.Event()
+    names = [f"n{number}" for number in range(1, 8)]
+    monkeypatch.setattr(kubelet, "_VAIN_SECONDS", 0.2)
+    with serve(bad) as server:
+        answers = through_proxy(tmp_path, server.url, names, seconds=0.3)
+        over.set()
+    # Two at once, twice 0.3 s each: what the first waits is enough for both together.
+    assert set(asked) == {"n1", "n2"}
+    assert [answers[name] for name in names[:2]] == [
+        no_answers(name, f"{ALL} could not be read (no answer within 0.3 s)") for name in names[:2]
+    ]
+    assert [answers[name] for name in names[2:]] == [
+        no_answers(name, f"{ALL} were not asked for: other kubelets had kept the audit waiting for 5 min")
+        for name in names[2:]
+    ]
+
+
+def test_kubelets_that_answer_slowly_are_all_waited_for(tmp_path, monkeypatch):
+    def slow(path: str) -> Reply:
+        time.sleep(0.1)
+        return healthy(path.partition("/proxy")[2])
+
+    names = [f"n{number}" for number in range(1, 7)]
+    monkeypatch.setattr(kubelet, "_VAIN_SECONDS", 0.3)
+    with serve(slow) as server:
+        answers = through_proxy(tmp_path, server.url, names)
+    assert [answers[name].cgroup_version for name in names] == ["v2"] * 6
 
 
 INTERRUPTED = """

@@ -217,6 +217,8 @@ def _remedy(problem: str) -> str:
         return "Ask for the permission it names, or say what the node runs with --states"
     if "refuses the credentials" in problem:
         return "Log in and run again, or say what the node runs with --states"
+    if "not asked for" in problem:
+        return "Run again with a shorter --request-timeout, or say what the node runs with --states"
     if "no saved answers" in problem:
         return "Save them under these names, or say what the node runs with --states"
     if "prove nothing" in problem:

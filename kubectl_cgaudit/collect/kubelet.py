@@ -12,7 +12,16 @@ from msgspec import Struct
 
 from kubectl_cgaudit.collect.door import Answer
 from kubectl_cgaudit.collect.failure import UNTRUSTED, RequestError, UnreachableError
-from kubectl_cgaudit.collect.kubelet_answers import CADVISOR, CONFIGZ, ENDPOINTS, LARGEST, METRICS, Pods, understand
+from kubectl_cgaudit.collect.kubelet_answers import (
+    CADVISOR,
+    CONFIGZ,
+    ENDPOINTS,
+    LARGEST,
+    METRICS,
+    Pods,
+    nothing,
+    understand,
+)
 from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.collect.node_name import is_name
 from kubectl_cgaudit.collect.progress import Progress
@@ -27,6 +36,9 @@ _AT_ONCE = 8
 _NODES_A_TALK = 4
 _NODE_FACTOR = 2
 _BUSY_PAUSE = 1.0
+_VAIN_SECONDS = 300.0
+"""So long all kubelets together may keep the audit waiting for nothing: what they answer in takes as long as it takes."""
+_NOT_ASKED = f"were not asked for: other kubelets had kept the audit waiting for {_VAIN_SECONDS / 60:g} min"
 _SHOWN = 60
 _MAY_BE_CUT = "could not be read (the answer does not say where it ends, so it may be cut)"
 
@@ -34,7 +46,10 @@ _MAY_BE_CUT = "could not be read (the answer does not say where it ends, so it m
 class _Talk(Struct):
     """A node that is asked: its answers so far, and the reasons why there are none."""
 
+    began: float
     ends: float
+    answering: float = 0.0
+    """Seconds of the requests that brought something."""
     bodies: dict[str, bytes] = msgspec.field(default_factory=dict)
     reasons: dict[str, str] = msgspec.field(default_factory=dict)
 
@@ -106,27 +121,30 @@ def _is_address(host: str) -> bool:
 def _together(
     ask: _Ask, nodes: Sequence[str], pods_by_node: Pods, progress: Progress, seconds: float
 ) -> dict[str, KubeletAnswers]:
-    """Ask the nodes, a few at once, and give up each whose time is over."""
+    """Ask the nodes, a few at once. Each has its time, and what is waited for nothing has an end for all together."""
     answers: dict[str, KubeletAnswers] = {}
     waiting = list(dict.fromkeys(nodes))
     expected = len(waiting)
     talks: dict[str, _Talk] = {}
     at_once = min(_AT_ONCE, -(-expected // _NODES_A_TALK))
+    vain = 0.0
     done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
     try:
-        while waiting or talks:
-            while waiting and len(talks) < at_once:
-                node = waiting.pop(0)
-                talks[node] = _start(ask, node, _Talk(time.monotonic() + _NODE_FACTOR * seconds), done)
+        while talks or (waiting and vain < _VAIN_SECONDS * at_once):
+            while waiting and len(talks) < at_once and vain < _VAIN_SECONDS * at_once:
+                node, now = waiting.pop(0), time.monotonic()
+                talks[node] = _start(ask, node, _Talk(now, now + _NODE_FACTOR * seconds), done)
             for node in _ended(talks, done):
                 talk = talks.pop(node)
                 talk.ends = 0.0
                 talk.missing(f"could not be read (no answer within {seconds:g} s)")
+                vain += time.monotonic() - talk.began - talk.answering
                 answers[node] = understand(node, dict(talk.bodies), dict(talk.reasons), pods_by_node.get(node, set()))
                 progress("kubelets", len(answers), expected)
     finally:
         for talk in talks.values():
             talk.ends = 0.0
+    answers |= {node: nothing(node, f"{', '.join(ENDPOINTS)} {_NOT_ASKED}") for node in waiting}
     return {node: answers[node] for node in dict.fromkeys(nodes)}
 
 
@@ -160,7 +178,8 @@ def _ended(talks: Mapping[str, _Talk], done: "queue.SimpleQueue[_Done]") -> list
 def _ask(api: Api, get: _Get, prefix: str, grants: Mapping[str, str], talk: _Talk) -> None:
     """Ask one kubelet for everything, until it cannot be reached or its time is over."""
     for endpoint in ENDPOINTS:
-        if time.monotonic() >= talk.ends:
+        began = time.monotonic()
+        if began >= talk.ends:
             return
         try:
             answer = _patiently(get, prefix + endpoint, talk.ends)
@@ -174,6 +193,7 @@ def _ask(api: Api, get: _Get, prefix: str, grants: Mapping[str, str], talk: _Tal
             talk.reasons[endpoint] = _MAY_BE_CUT
         elif answer.status == 200:
             talk.bodies[endpoint] = answer.body
+            talk.answering += time.monotonic() - began
         elif prefix and is_refusal(answer):
             talk.missing(f"may not be read (401): {REFUSED}")
             return

@@ -131,7 +131,10 @@ class _Beside:
 
 
 def _ask(api: Api, cluster: Cluster, kubelets: Kubelets, progress: Progress) -> dict[str, KubeletAnswers]:
-    nodes = [node for node in cluster.nodes if node.kind == "linux"]
+    # Those that will hardly answer come last: what is waited for nothing has an end.
+    nodes = sorted(
+        (each for each in cluster.nodes if each.kind == "linux"), key=lambda each: each.standing == "not Ready"
+    )
     seconds = kubelets.seconds or kubelet.SECONDS
     if not kubelets.direct:
         names = [node.name for node in nodes]
