@@ -122,6 +122,12 @@ def test_missing_token_file(tmp_path):
     )
 
 
+def test_an_empty_token_file_is_no_reason_to_ask_as_nobody(tmp_path):
+    (tmp_path / "token").write_text(" \n")
+    path = kubeconfig(tmp_path / "c", user={"tokenFile": "token", "token": "old"})
+    assert refused(Connection(kubeconfig=path)) == f"the tokenFile of context mixed is empty; {LOG_IN}"
+
+
 def test_a_token_file_that_holds_no_text(tmp_path):
     (tmp_path / "token").write_bytes(b"\xff")
     path = kubeconfig(tmp_path / "c", user={"tokenFile": "token"})

@@ -240,6 +240,11 @@ def test_a_kubeconfig_that_may_not_be_looked_at_is_named(monkeypatch, tmp_path):
     assert refused(Connection()) == f"the kubeconfig /k/d cannot be read: Permission denied; {NEXT}"
 
 
+def test_a_list_of_no_files_names_none(monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", os.pathsep)
+    assert refused(Connection()) == f"no kubeconfig found (KUBECONFIG names no file); {NEXT}"
+
+
 def test_without_a_home_folder_the_next_step_is_named(tmp_path, monkeypatch):
     def homeless():
         raise RuntimeError("Could not determine home directory.")

@@ -105,9 +105,13 @@ def _with_token(choice: Choice) -> Fields:
         user = {name: value for name, value in user.items() if name != "auth-provider"}
     if "tokenFile" in user:
         try:
-            return user | {"token": Path(user["tokenFile"]).read_text(encoding="utf-8").strip()}
+            token = Path(user["tokenFile"]).read_text(encoding="utf-8").strip()
         except (OSError, ValueError) as error:
             raise ClusterError(f"the tokenFile of {choice.where} cannot be read: {_said(error)}; {LOG_IN}") from None
+        if not token:
+            # The client would ask as nobody, and what nobody may not read is no matter of permissions.
+            raise ClusterError(f"the tokenFile of {choice.where} is empty; {LOG_IN}")
+        return user | {"token": token}
     if "token" in user:
         return user
     if _is_oidc(user):

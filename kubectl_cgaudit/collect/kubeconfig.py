@@ -105,7 +105,8 @@ def files(explicit: str | None) -> tuple[str, ...]:
 def not_found() -> ClusterError:
     """The error for when neither a kubeconfig nor a service account is there."""
     looked = ", ".join(map(str, _paths(None)))
-    seen = f"looked at {looked}" if looked else "there is no home folder to look in"
+    nowhere = "KUBECONFIG names no file" if os.environ.get("KUBECONFIG") else "there is no home folder to look in"
+    seen = f"looked at {looked}" if looked else nowhere
     return ClusterError(f"no kubeconfig found ({seen}); {NEXT}")
 
 
