@@ -120,4 +120,4 @@ def test_recorded_kubelets_through_the_proxy(tmp_path, monkeypatch):
     assert asked == {f"/api/v1/nodes/{node}/proxy{endpoint}" for node in NODES for endpoint in ENDINGS}
     assert answers == {node: recorded_answers(node) for node in NODES}
     assert list(answers) == list(NODES)
-    assert lines == ["kubelets 1 of 3", "kubelets 2 of 3", "kubelets 3 of 3"]
+    assert lines == ["kubelets 0 of 3", "kubelets 1 of 3", "kubelets 2 of 3", "kubelets 3 of 3"]

@@ -239,10 +239,11 @@ def test_interrupt_ends_at_once(tmp_path):
                 assert asked.wait(10)
                 child.send_signal(signal.SIGINT)
                 # The deadline of the kubelets is 60 s: an interrupt that waited for it would not be over by now.
-                _, said = child.communicate(timeout=10)
+                how_far, said = child.communicate(timeout=10)
             finally:
                 child.kill()
     assert said.decode().endswith("KeyboardInterrupt\n")
+    assert how_far.decode().splitlines()[0] == "kubelets 0 2"
     assert child.returncode == -signal.SIGINT
 
 

@@ -129,6 +129,8 @@ def _together(
     at_once = min(_AT_ONCE, -(-expected // _NODES_A_TALK))
     vain = 0.0
     done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
+    # Whoever breaks it off before the first has answered is told where that was.
+    progress("kubelets", 0, expected)
     try:
         while talks or (waiting and vain < _VAIN_SECONDS * at_once):
             while waiting and len(talks) < at_once and vain < _VAIN_SECONDS * at_once:
