@@ -106,6 +106,12 @@ def test_202_holds_from_the_limit_on() -> None:
     assert of_rule(audited(objects, V2_LINEAR, "v2", "outweighed=12.51"), "CGA202") == {}
 
 
+def test_202_a_limit_that_a_whole_weight_just_reaches_needs_the_next_one() -> None:
+    """Weight 110 beside 100 is 1.1; 110 / 1.1 is a little less than 100."""
+    finding = the_finding("CGA202", V2_LINEAR, "v2", node(cpu="2800m"), ONE, thresholds=("outweighed=1.1",))
+    assert finding.remedy.startswith("`systemctl set-property system.slice CPUWeight=101` brings it under 1.1 : 1")
+
+
 @pytest.mark.parametrize(
     ("set_by", "remedy"),
     [

@@ -87,4 +87,8 @@ def _raise_system(context: Context, node: Node, case: Case, limit: float) -> str
 
 def _beyond(kubepods: int, limit: float) -> int:
     """The least value of system.slice beside which pods are under a limit: the rule holds from the limit on."""
-    return math.floor(kubepods / limit) + 1
+    least = max(1, math.floor(kubepods / limit))
+    # The quotient may be a whole number but for its last digit: what decides is the division of the rule.
+    while kubepods / least >= limit:
+        least += 1
+    return least
