@@ -1,5 +1,6 @@
 """CGA301, CGA302: limits that stop a container, or are not what the spec says."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,7 +77,7 @@ def test_301_needs_the_rounded_limit_to_exceed_the_pods_sum() -> None:
     assert finding.seen.startswith(
         "Container setup of default/p on n1: its limit of 615m is written as 62000 us, more than the 61500"
     )
-    assert finding.remedy.startswith("Set the limit to 620m, a multiple of 10m, before the runtime is upgraded")
+    assert finding.remedy.startswith("Set the limit to 620m, a multiple of 10m, before the move")
     unlimited = pod("p", container("a", "50m", "77m"), container("b", "50m"))
     assert of_rule(audited(cluster(node(kubelet="v1.32.9"), unlimited), V1, "runtime"), "CGA301") == {}
 
@@ -118,7 +119,7 @@ def test_301_the_limit_of_the_pod_is_what_to_raise_where_it_has_one() -> None:
     whole = of_pod("25m", container("a", "10m", "25m"), container("b", "10m"))
     finding = the_finding("CGA301", V1, "runc=1.3.6", node(kubelet="v1.34.1"), whole)
     assert finding.remedy.startswith(
-        "Set the limit of the pod to 30m, a multiple of 10m, before the runtime is upgraded; "
+        "Set the limit of the pod to 30m, a multiple of 10m, before the move; "
     )
     raised = of_pod("30m", container("a", "10m", "25m"), container("b", "10m"))
     assert of_rule(audited(cluster(node(kubelet="v1.34.1"), raised), V1, "runc=1.3.6"), "CGA301") == {}
@@ -152,6 +153,8 @@ ALL_THREE = " (that of the pod, 77m, must go up with it; requests go with limits
         ("v1.33.7", "Burstable", "80m", "", ""),
         ("v1.33.7", "Burstable", None, "", ""),
         ("v1.33.7", "Guaranteed", None, "", WITH_REQUESTS),
+        # The API server counts the pod's limit, whatever the kubelet does: the pod stays Guaranteed by that.
+        ("v1.33.7", "Guaranteed", "80m", "", ""),
         ("v1.33.7", "Guaranteed", "77m", "", ALL_THREE),
         ("v1.34.1", "Burstable", "77m", " of the pod", ""),
         ("v1.34.1", "Guaranteed", "77m", " of the pod", WITH_REQUESTS),
@@ -161,13 +164,34 @@ def test_301_says_what_must_change_with_the_limit(
     kubelet: str, qos: str, whole: str | None, whose: str, further: str
 ) -> None:
     request = "50m" if qos == "Burstable" else "77m"
-    own = {"resources": {"requests": {"cpu": request}, "limits": {"cpu": whole}}} if whole else {}
+    asked = request if qos == "Burstable" else whole
+    own = {"resources": {"requests": {"cpu": asked}, "limits": {"cpu": whole}}} if whole else {}
     placed = pod("p", container("app", request, "77m"), qos=qos, **own)
     remedy = the_finding("CGA301", V1, "runc=1.3.6", node(kubelet=kubelet), placed).remedy
     assert remedy == (
-        f"Set the limit{whose} to 80m, a multiple of 10m{further}, before the runtime is upgraded; or move the node to cgroup v2 "
-        "first; or to a kubelet that rounds the pod's quota too (1.33.8 and later in 1.33; 1.35, which starts on cgroup v1 with "
+        f"Set the limit{whose} to 80m, a multiple of 10m{further}, before the move; or move the node to cgroup v2 "
+        "first; or take a kubelet that rounds the pod's quota too (1.33.8 and later in 1.33; 1.35, which starts on cgroup v1 with "
         "failCgroupV1: false only)."
+    )
+
+
+def test_301_says_by_when_and_what_else_helps(tmp_path: Path) -> None:
+    """The runtime of now is the new one already: what is left to do is not to be done before that."""
+    to = tmp_path / "to.yaml"
+    to.write_text("- {cgroup: v1}\n")
+    quadratic = "runtimes: {default: runc 1.3.6}, driver: systemd}"
+    on_v1, on_v2 = (
+        the_finding("CGA301", rules, target, node(kubelet="v1.33.7"), pod("p", container("app", "50m", "77m"))).remedy
+        for rules, target in (
+            (f"- {{cgroup: v1, {quadratic}", "runtime"),
+            (f"- {{cgroup: v2, {quadratic}", str(to)),
+        )
+    )
+    assert on_v1.startswith(
+        "Set the limit to 80m, a multiple of 10m, before the container is next created; or move the node to cgroup v2 first; or "
+    )
+    assert on_v2.startswith(
+        "Set the limit to 80m, a multiple of 10m, before the move; or leave the node on cgroup v2; or take "
     )
 
 

@@ -65,11 +65,13 @@ def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase
         )
         of_the_pod = _decides(pod, then)
         whose, write = " of the pod" if of_the_pod else "", _step(limit)
-        further = "; ".join(_goes_with(pod, write, then, of_the_pod))
+        further = "; ".join(_goes_with(pod, write, of_the_pod))
+        by_then = "before the container is next created" if already else "before the move"
+        on_v2 = "leave the node on cgroup v2" if now.cgroup == "v2" else "move the node to cgroup v2 first"
         remedy = (
-            f"Set the limit{whose} to {write}m, a multiple of 10m{f' ({further})' if further else ''}, before the runtime is "
-            "upgraded; or move the node to cgroup v2 first; or to a kubelet that rounds the pod's quota too (1.33.8 and later in "
-            "1.33; 1.35, which starts on cgroup v1 with failCgroupV1: false only)."
+            f"Set the limit{whose} to {write}m, a multiple of 10m{f' ({further})' if further else ''}, {by_then}; or {on_v2}; or "
+            "take a kubelet that rounds the pod's quota too (1.33.8 and later in 1.33; 1.35, which starts on cgroup v1 with "
+            "failCgroupV1: false only)."
         )
         return seen, remedy
 
@@ -97,14 +99,14 @@ def _in_force(pod: Pod, container: Container, setup: Setup, used: str) -> int | 
     return own if own is None or of_pod is None else min(own, of_pod)
 
 
-def _as_it_acts(pod: Pod, container: Container, acts: int, setup: Setup) -> str:
+def _as_it_acts(pod: Pod, container: Container, acts: int) -> str:
     """How to write a limit that acts as so many thousandths of a CPU."""
     write = _step(acts)
     value = (
         f"as it acts, {acts}m, or as another multiple of 10m" if write == acts else f"as {write}m, a multiple of 10m"
     )
     of_the_pod = not container.limit_milli
-    further = "".join(f" {capital(each)}." for each in _goes_with(pod, write, setup, of_the_pod))
+    further = "".join(f" {capital(each)}." for each in _goes_with(pod, write, of_the_pod))
     return f"Write the limit{' of the pod' if of_the_pod else ''} {value}.{further}"
 
 
@@ -113,14 +115,15 @@ def _decides(pod: Pod, setup: Setup) -> bool:
     return bool(pod.limit_milli) and pod_level_resources(setup.kubelet_version)
 
 
-def _goes_with(pod: Pod, write: int, setup: Setup, of_the_pod: bool) -> list[str]:
+def _goes_with(pod: Pod, write: int, of_the_pod: bool) -> list[str]:
     """What changes with a limit, of the pod or of a container, that is written as so many thousandths of a CPU.
 
-    No API server takes a container's limit above its pod's. A pod whose own limit counts is Guaranteed by that one alone.
+    No API server takes a container's limit above its pod's, and by a limit of the pod itself alone it makes one Guaranteed,
+    whether or not the kubelet counts that.
     """
     over = not of_the_pod and pod.limit_milli is not None and 0 < pod.limit_milli < write
     further = [f"that of the pod, {pod.limit_milli}m, must go up with it"] if over else []
-    if pod.qos == "Guaranteed" and (of_the_pod or over or not _decides(pod, setup)):
+    if pod.qos == "Guaranteed" and (of_the_pod or over or not pod.limit_milli):
         further.append("requests go with limits, as the pod is Guaranteed")
     return further
 
@@ -151,6 +154,6 @@ def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look |
         change = f"as it does now ({quota} us)" if already else f"({was} now, {quota} us after)"
         what = f"Container {container.name} of {pod.namespace}/{pod.name}"
         seen = f"{what}: a limit of {limit}m acts as {acts}m after the move {change}."
-        return seen, _as_it_acts(pod, container, acts, then)
+        return seen, _as_it_acts(pod, container, acts)
 
     return Look((0.0 if already else 1000.0) + size, words)
