@@ -123,7 +123,9 @@ def _goes_with(pod: Pod, write: int, of_the_pod: bool) -> list[str]:
     """
     over = not of_the_pod and pod.limit_milli is not None and 0 < pod.limit_milli < write
     further = [f"that of the pod, {pod.limit_milli}m, must go up with it"] if over else []
-    if pod.qos == "Guaranteed" and (of_the_pod or over or not pod.limit_milli):
+    if pod.qos == "Guaranteed" and (of_the_pod or over):
+        further.append("the pod's own request goes with its limit, as the pod is Guaranteed")
+    elif pod.qos == "Guaranteed" and not pod.limit_milli:
         further.append("requests go with limits, as the pod is Guaranteed")
     return further
 
