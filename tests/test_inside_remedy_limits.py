@@ -28,7 +28,7 @@ from tests.support import V1, V2_LINEAR, audited, cluster, container, node, of_r
         ),
         (
             pod("p", container("app", "1", "1"), container("side", "100m", "100m"), qos="Guaranteed"),
-            ["Their limits go with them, as the pod is Guaranteed."] * 2,
+            ["Limits go with requests, as the pod is Guaranteed."] * 2,
         ),
     ],
 )
@@ -37,7 +37,7 @@ def test_204_names_the_limits_that_a_request_would_exceed(placed: Any, said: lis
     found = of_rule(audited(cluster(node(cpu="8", kubelet="v1.34.1"), placed), V2_LINEAR, "runtime"), "CGA204")
     remedy = found["default/p"].remedy
     assert "Raising app alone takes 1883m" in remedy
-    assert re.findall(r"The limit of .*? with it\.|Their limits .*?\.", remedy) == said
+    assert re.findall(r"The limit of .*? with it\.|Limits go .*?\.", remedy) == said
 
 
 def test_204_a_request_of_the_pod_itself_pays_for_the_containers() -> None:
@@ -58,8 +58,20 @@ def test_204_a_request_of_the_pod_itself_pays_for_the_containers() -> None:
 
 def test_204_the_limits_of_a_guaranteed_pod_go_with_the_requests() -> None:
     same = pod("p", container("a", "200m", "200m"), container("z", "20m", "20m"), qos="Guaranteed")
-    limits = " Their limits go with them, as the pod is Guaranteed."
+    limits = " Limits go with requests, as the pod is Guaranteed."
     assert limits in the_finding("CGA204", V2_LINEAR, "runtime", node(), same).remedy
+    # By the limit of the pod itself it is so whatever its containers have: only what is exceeded goes up.
+    of_all = of_the_pod(
+        pod("p", container("a", "200m", "205m"), container("z", "20m", "90m"), qos="Guaranteed"), "220m", "220m"
+    )
+    shift, _, alone = the_finding("CGA204", V2_LINEAR, "runtime", node(kubelet="v1.34.1"), of_all).remedy.partition(
+        " Raising "
+    )
+    assert shift.endswith(" The limit of a (205m) must go up with it.")
+    assert alone == (
+        "a alone takes 380m, 180m more a pod to schedule. The pod's own request of 220m must go up to 400m with it. The limit of "
+        "a (205m) and of the pod (220m) must go up with it. Not before the new runtime creates the containers."
+    )
     less = pod("p", container("a", "200m"), container("z", "20m"))
     assert limits not in the_finding("CGA204", V2_LINEAR, "runtime", node(), less).remedy
 

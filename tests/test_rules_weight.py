@@ -101,7 +101,9 @@ def test_205_an_init_container_is_nobodys_sibling() -> None:
     assert found[0] == found[1] == {}
 
 
-@pytest.mark.parametrize(("limit", "said"), [("20m", " Its limit of 20m must go up with it."), ("50m", ""), (None, "")])
+@pytest.mark.parametrize(
+    ("limit", "said"), [("20m", " The limit of app (20m) must go up with it."), ("50m", ""), (None, "")]
+)
 def test_205_a_request_does_not_pass_its_limit(limit: str | None, said: str) -> None:
     placed = pod("p", container("app", "10m", limit), container("b", "2"))
     found = of_rule(audited(cluster(node(cpu="8"), placed), V2_LINEAR, "v2"), "CGA205")["default/p"]
@@ -183,11 +185,12 @@ def test_206_under_the_threshold_and_what_a_runtime_would_change() -> None:
     assert finding.seen == ("Container a of default/p (20m) has weight 1 after the move, under 5. It is so now, too.")
     assert (
         finding.remedy
-        == "Only if it creates child cgroups: raise its request, or use a runtime with the quadratic formula."
+        == "Only if it creates child cgroups: raise its request to 105m (weight 5) or more, or use a runtime with the quadratic "
+        "formula."
     )
     least = the_finding("CGA206", V1, "v2+runtime", node(), pod("p", container("a", "3m"), container("b", "1")))
     assert least.seen == "Container a of default/p (3m) has weight 2 after the move, under 5."
-    assert least.remedy == "Only if it creates child cgroups: raise its request."
+    assert least.remedy == "Only if it creates child cgroups: raise its request to 15m (weight 5) or more."
     at = cluster(node(), pod("p", container("a", "130m"), container("b", "1")))
     assert of_rule(audited(at, V2_LINEAR, "v2", "divisible=6"), "CGA206")
     assert of_rule(audited(at, V2_LINEAR, "v2", "divisible=5"), "CGA206") == {}
@@ -251,6 +254,58 @@ def test_205_of_a_pod_whose_kubelet_does_not_read_what_it_asks_for_as_a_whole() 
     assert of_rule(audited(cluster(node(kubelet="v1.34.1"), whole), V2_LINEAR, "v2"), "CGA205") == {}
 
 
+def of_its_own(request_: str, limit: str) -> dict[str, Any]:
+    return {"resources": {"requests": {"cpu": request_}, "limits": {"cpu": limit}}}
+
+
+GUARANTEED = " Limits go with requests, as the pod is Guaranteed."
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "placed", "said"),
+    [
+        ("v1.33.1", pod("p", container("a", "15m", "25m")), " The limit of a (25m) must go up with it."),
+        ("v1.33.1", pod("p", container("a", "15m", "29m")), ""),
+        ("v1.33.1", pod("p", container("a", "15m", "15m"), qos="Guaranteed"), GUARANTEED),
+        ("v1.33.1", pod("p", container("a", "9m", "9m"), container("b", "4m", "4m"), qos="Guaranteed"), GUARANTEED),
+        (
+            "v1.33.1",
+            pod("p", container("a", "9m", "9m"), container("b", "4m", "4m")),
+            " The limits of its containers, 13m together, must go up with it.",
+        ),
+        # There is room in one of them, or no end to one.
+        ("v1.33.1", pod("p", container("a", "9m", "9m"), container("b", "4m", "40m")), ""),
+        ("v1.33.1", pod("p", container("a", "9m", "9m"), container("b", "4m")), ""),
+        # What the pod itself asks for, by a kubelet that counts it and by one that does not.
+        (
+            "v1.34.1",
+            pod("p", container("a", "2m", "3m"), **of_its_own("9m", "9m")),
+            " The limit of the pod (9m) must go up with it.",
+        ),
+        (
+            "v1.33.1",
+            pod("p", container("a", "9m"), **of_its_own("9m", "90m")),
+            " The pod's own request of 9m must go up to 29m with it.",
+        ),
+    ],
+)
+def test_205_of_a_pod_says_what_goes_up_with_its_request(kubelet: str, placed: dict[str, Any], said: str) -> None:
+    finding = of_rule(audited(cluster(node(kubelet=kubelet), placed), V2_LINEAR, "v2"), "CGA205")["default/p"]
+    assert finding.seen.startswith("Pod default/p asks for ")
+    assert finding.remedy == f"Raise the request to 29m, the least that gets weight 2, or more.{said}"
+
+
+def test_206_says_what_a_larger_request_takes_with_it_and_where_none_is_enough() -> None:
+    objects = node(), pod("p", container("a", "20m", "50m"), container("b", "1"))
+    least = the_finding("CGA206", V2_LINEAR, "v2", *objects, thresholds=("divisible=5.5",)).remedy
+    assert least == (
+        "Only if it creates child cgroups: raise its request to 131m (weight 6) or more, or use a runtime with the quadratic "
+        "formula. The limit of a (50m) must go up with it."
+    )
+    none = the_finding("CGA206", V2_LINEAR, "v2", *objects, thresholds=("divisible=10001",)).remedy
+    assert none == "No weight is as large as that: judge by another --threshold."
+
+
 def test_205_says_in_which_case_it_is_so_now() -> None:
     finding = the_finding("CGA205", "", "v2", node(), pod("p", container("a", "10m"), container("b", "1")))
     assert finding.when == "if linear runtime"
@@ -277,11 +332,14 @@ def test_207_is_sure_only_where_it_is_as_severe(set_by: str, severity: str, when
 @pytest.mark.parametrize(("milli", "other"), [("5m", "."), ("20m", ", or use a runtime with the quadratic formula.")])
 def test_206_advises_a_formula_only_where_it_is_enough(milli: str, other: str) -> None:
     finding = the_finding("CGA206", V2_LINEAR, "v2", node(), pod("p", container("a", milli), container("b", "1")))
-    assert finding.remedy == f"Only if it creates child cgroups: raise its request{other}"
+    assert finding.remedy == f"Only if it creates child cgroups: raise its request to 105m (weight 5) or more{other}"
 
 
 def test_205_advises_a_kubelet_only_where_it_is_enough() -> None:
     whole = pod("p", container("a", "5m"), resources={"requests": {"cpu": "10m"}, "limits": {"cpu": "1"}})
     finding = the_finding("CGA205", V2_LINEAR, "v2", node(kubelet="v1.30.1"), whole)
-    assert finding.remedy == "Give its containers requests of their own, of 29m together or more."
+    assert finding.remedy == (
+        "Give its containers requests of their own, of 29m together or more. The pod's own request of 10m must go up to 29m "
+        "with it."
+    )
     assert list(of_rule(audited(cluster(node(kubelet="v1.34.1"), whole), V2_LINEAR, "v2"), "CGA205")) == ["default/p"]

@@ -3,16 +3,13 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
-from kubectl_cgaudit.cgroups.pods import container_limit, pod_request
-from kubectl_cgaudit.cgroups.weights import milli_to_shares
+from kubectl_cgaudit.cgroups.pods import container_limit
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
-from kubectl_cgaudit.detect.state import Setup, unit_of
+from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.compare import PodCase
 from kubectl_cgaudit.judge.rules.rebalance import Balance, Measure, Requests, restored
-from kubectl_cgaudit.predict.shape import kubelet_value
+from kubectl_cgaudit.judge.rules.requests import PodRequest, limits
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.text import percent
 
@@ -50,7 +47,7 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     loser, names = losing.container, [part.container.name for part in gainers]
     order = " : ".join([loser.name, *names])
     was = " : ".join(str(part.before.value) for part in (losing, *gainers))
-    pods = _PodRequest(pod, then)
+    pods = PodRequest(pod, then)
     shift_to = pods.after(dict(zip((loser.name, *names), (shifted[0], *shifted[1]), strict=True)))
     raise_to = pods.after({loser.name: raised})
     late = _late(now, then, used)
@@ -59,7 +56,7 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     values = f"{_values(then)} {order}"
     others = [*names, *(part.container.name for part in rest)]
     cost = _who_lacks(balance, (raised, balance.gainers), others, "But then {} lacks")
-    with_limits = cost + _limits(pod, [(loser, raised)], raise_to)
+    with_limits = cost + limits(pod, [(loser, raised)], raise_to)
     if enough and raise_to == pods.now:
         # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
         return (
@@ -78,7 +75,7 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     ]
     shift = (
         f"{', '.join([f'{has} -> {shifted[0]}m', *lowered])}; {values} = {_row(balance.values(shifted))}, as {was} now."
-        f"{_who_lacks(balance, shifted, others, 'Then {} still lacks')}{_limits(pod, [(loser, shifted[0])], shift_to)}"
+        f"{_who_lacks(balance, shifted, others, 'Then {} still lacks')}{limits(pod, [(loser, shifted[0])], shift_to)}"
     )
     alone = f" Raising {loser.name} alone takes {more}" if enough else late
     if shift_to == pods.now:
@@ -103,7 +100,7 @@ def _lowered(
     order = " : ".join(part.container.name for part in (losing, *gainers))
     was = " : ".join(str(part.before.value) for part in (losing, *gainers))
     values = f"{_values(then)} {order} = {_row(balance.values((balance.loser, lowered)))}"
-    pods = _PodRequest(pod, then)
+    pods = PodRequest(pod, then)
     names = [part.container.name for part in gainers]
     after = pods.after(dict(zip(names, lowered, strict=True)))
     # What had its weight from the limit of the pod asked for nothing.
@@ -113,7 +110,7 @@ def _lowered(
     other = "" if after == pods.now else f" {pods.changes(after)}"
     return (
         f"Give those that gain a smaller request{free}: {', '.join(changed)}; {values}, against {was} now."
-        f"{still}{_limits(pod, (), after)}{other}{_late(case.case.now, then, used)}"
+        f"{still}{limits(pod, (), after)}{other}{_late(case.case.now, then, used)}"
     )
 
 
@@ -163,53 +160,6 @@ def _asks(container: Container, pod: Pod, setup: Setup) -> int:
     if container.request_milli is not None:
         return container.request_milli
     return container_limit(container, pod, setup.kubelet_version) or 0
-
-
-def _limits(pod: Pod, larger: Sequence[tuple[Container, int]], whole: int) -> str:
-    """What larger requests of containers, and `whole` of their pod, take with them.
-
-    No API server takes a limit below its request, or a pod's own request below those of its containers together.
-    """
-    together = whole - pod.overhead_milli
-    own = ""
-    if pod.request_milli is not None and together > pod.request_milli:
-        own = f" The pod's own request of {pod.request_milli}m must go up to {together}m with it."
-    if pod.qos == "Guaranteed" and any(container.limit_milli for container, _ in larger):
-        return f"{own} Their limits go with them, as the pod is Guaranteed."
-    named = (
-        *((container.name, container.limit_milli, milli) for container, milli in larger),
-        ("the pod", pod.limit_milli, together),
-    )
-    over = [f"{name} ({limit}m)" for name, limit, request in named if limit and request > limit]
-    return f"{own} The limit of {' and of '.join(over)} must go up with it." if over else own
-
-
-class _PodRequest:
-    """A pod's request (thousandths of a CPU) and its weight, now and with other requests of its containers."""
-
-    def __init__(self, pod: Pod, setup: Setup) -> None:
-        self.pod = pod
-        self.setup = setup
-        self.now = self.after({})
-
-    def after(self, requests: dict[str, int]) -> int:
-        """The pod's request with these requests of containers. One of the pod itself is never less than their sum."""
-        containers = tuple(
-            replace(each, request_milli=requests.get(each.name, each.request_milli)) for each in self.pod.containers
-        )
-        alike = replace(self.pod.alike, containers=containers)
-        pod, unsaid = (replace(self.pod, alike=each) for each in (alike, replace(alike, request_milli=None)))
-        version = self.setup.kubelet_version
-        return max(pod_request(pod, version), pod_request(unsaid, version))
-
-    def changes(self, milli: int) -> str:
-        """What another request means for the pod, in words."""
-        now, then = (kubelet_value(milli_to_shares(each), self.setup) for each in (self.now, milli))
-        unit = unit_of(self.setup.cgroup)
-        weight = f"its {unit} stays {now}" if now == then else f"its {unit} from {now} to {then}"
-        inits = any(container.role == "init" for container in self.pod.containers)
-        of_which = ", of which init containers are a part," if inits else ""
-        return f"The pod's request{of_which} goes from {self.now}m to {milli}m, {weight}."
 
 
 def _row(weights: Sequence[int]) -> str:

@@ -1,13 +1,15 @@
 """CGA203, CGA205, CGA206, CGA207: what the numbers themselves come to."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kubectl_cgaudit.cgroups.pods import pod_request
-from kubectl_cgaudit.cgroups.weights import MIN_SHARES, Formula, linear, milli_to_shares, quadratic, shares_with_weight
+from kubectl_cgaudit.cgroups.weights import MAX_WEIGHT, MIN_SHARES, Formula, linear, milli_to_shares, quadratic
 from kubectl_cgaudit.collect.model import COMPETING, Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.runtime import ContainerFormula
+from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.figures import Fixed
@@ -15,6 +17,8 @@ from kubectl_cgaudit.judge.rules.catalogue import BESTEFFORT_GAIN, CROSSES_DEFAU
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Pairs, PodRule, graded, pod_hits
 from kubectl_cgaudit.judge.rules.jvm import FIXED_IN
 from kubectl_cgaudit.judge.rules.looks import Look, worst
+from kubectl_cgaudit.judge.rules.rebalance import request_for
+from kubectl_cgaudit.judge.rules.requests import PodRequest, limits, limits_of_all
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree
 from kubectl_cgaudit.text import number, percent
 
@@ -24,13 +28,26 @@ _SO_NOW = "it is so now, too."
 
 
 class _Seen(NamedTuple):
-    """The cgroup of a pod, or of one of its containers, before and after, and the formula of who writes it then."""
+    """The cgroup of a pod, or of one of its containers, before and after, and what then writes it, by which formula."""
 
     pod: Pod
     container: Container | None
     before: Cgroup
     after: Cgroup
+    then: Setup
     formula: ContainerFormula
+
+    @property
+    def curve(self) -> Formula:
+        """The formula, of those that make weights."""
+        return "quadratic" if self.formula == "quadratic" else "linear"
+
+    def larger(self, milli: int) -> str:
+        """What a larger request, in thousandths of a CPU, takes with it."""
+        if self.container is None:
+            return limits_of_all(self.pod, milli, self.then)
+        whole = PodRequest(self.pod, self.then).after({self.container.name: milli})
+        return limits(self.pod, [(self.container, milli)], whole)
 
 
 Judge = Callable[[Context, _Seen], Look | None]
@@ -43,14 +60,15 @@ def _each_cgroup(rule: Rule, judge: Judge, may: May, *, pods: bool) -> PodRule:
     def hits(context: Context, _comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
         pod, used = placed
         if pods:
-            seen = [_Seen(pod, None, c.before.cgroup, c.after.cgroup, c.case.then.kubelet_formula) for c in cases]
+            thens = [(each.case.then, each.case.then.kubelet_formula) for each in cases]
+            seen = [_Seen(pod, None, c.before.cgroup, c.after.cgroup, *by) for c, by in zip(cases, thens, strict=True)]
             yield from pod_hits(
                 pod, None, zip(cases, [judge(context, each) for each in seen], strict=True), _ALWAYS_LOW
             )
-        formulas = [each.case.then.runtime(used).formula for each in cases]
+        by_handler = [(each.case.then, each.case.then.runtime(used).formula) for each in cases]
         for index, (container, _) in enumerate(cases[0].before.containers):
             pairs = [(case.before.containers[index][1], case.after.containers[index][1]) for case in cases]
-            seen = [_Seen(pod, container, *pair, by) for pair, by in zip(pairs, formulas, strict=True)]
+            seen = [_Seen(pod, container, *pair, *by) for pair, by in zip(pairs, by_handler, strict=True)]
             yield from pod_hits(
                 pod, container, zip(cases, [judge(context, each) for each in seen], strict=True), _ALWAYS_LOW
             )
@@ -62,7 +80,7 @@ def _each_cgroup(rule: Rule, judge: Judge, may: May, *, pods: bool) -> PodRule:
 
 
 def _crossing(_context: Context, subject: _Seen) -> Look | None:
-    pod, container, before, after, _ = subject
+    pod, container, before, after, *_ = subject
     was, will = before.nominal_ratio, after.nominal_ratio
     if was is None or will is None or container is None or (was >= 1) == (will >= 1):
         return None
@@ -106,14 +124,14 @@ def _file(cgroup: Cgroup) -> str:
 
 
 def _collision(_context: Context, subject: _Seen) -> Look | None:
-    pod, container, before, after, formula = subject
+    pod, container, before, after, *_ = subject
     # A lone container has no siblings: its weight decides nothing, the pod's does.
     siblings = [each for each in pod.present if each.role in COMPETING]
     alone = container is not None and (len(siblings) < 2 or container not in siblings)
     milli = (container.request_milli or 0) if container else pod_request(pod, None)
     if after.weight != 1 or after.shares is None or milli == 0 or alone or pod.qos == "BestEffort":
         return None
-    shares = after.shares
+    shares, least = after.shares, request_for(2, subject.curve)
     badness = (0.0 if before.weight == 1 else 1.0) + shares / MIN_SHARES / 100
 
     def words() -> tuple[str, str]:
@@ -127,27 +145,18 @@ def _collision(_context: Context, subject: _Seen) -> Look | None:
             # Only of a pod as a whole the kubelet may not read what it asks for.
             unread = f"{seen} Its kubelet does not read what a pod asks for as a whole."
             read = linear(milli_to_shares(milli)) > 1
-            own = f"Give its containers requests of their own, of {_least_above_one('linear')}m together or more"
-            return unread, f"{own}{', or the node a kubelet from 1.34 on' if read else ''}."
-        least = _least_above_one("quadratic" if formula == "quadratic" else "linear")
-        remedy = f"Raise the request to {least}m, the least that gets weight 2, or more."
-        if container:
-            if container.limit_milli and container.limit_milli < least:
-                remedy += f" Its limit of {container.limit_milli}m must go up with it."
-            if shares >= _least_above_one("quadratic") and formula == "linear":
-                remedy += " A runtime with the quadratic formula tells them apart inside the pod."
+            own = f"Give its containers requests of their own, of {least}m together or more"
+            return unread, f"{own}{', or the node a kubelet from 1.34 on' if read else ''}.{subject.larger(least)}"
+        remedy = f"Raise the request to {least}m, the least that gets weight 2, or more.{subject.larger(least)}"
+        if container and subject.formula == "linear" and quadratic(shares) > 1:
+            remedy += " A runtime with the quadratic formula tells them apart inside the pod."
         return seen, remedy
 
     return Look(badness, words, _SO_NOW if before.weight == 1 else "")
 
 
-def _least_above_one(formula: Formula) -> int:
-    """The least request, in thousandths of a CPU, that gets weight 2."""
-    return -(-shares_with_weight(2, formula)[0] * 1000 // 1024)
-
-
 def _indivisible(context: Context, subject: _Seen) -> Look | None:
-    pod, container, before, after, _ = subject
+    pod, container, before, after, *_ = subject
     least = context.thresholds.divisible
     weight = after.weight
     if container is None or not container.request_milli or weight is None or weight >= least:
@@ -159,9 +168,14 @@ def _indivisible(context: Context, subject: _Seen) -> Look | None:
             f"Container {container.name} of {pod.namespace}/{pod.name} ({container.request_milli}m) has weight {weight} "
             f"after the move, under {number(least)}."
         )
-        linear_made = after.shares is not None and quadratic(after.shares) >= least
-        remedy = "Only if it creates child cgroups: raise its request" + (
-            ", or use a runtime with the quadratic formula." if linear_made else "."
+        if least > MAX_WEIGHT:
+            return seen, "No weight is as large as that: judge by another --threshold."
+        enough = math.ceil(least)
+        milli = request_for(enough, subject.curve)
+        other = after.shares is not None and quadratic(after.shares) >= least
+        remedy = (
+            f"Only if it creates child cgroups: raise its request to {milli}m (weight {enough}) or more"
+            f"{', or use a runtime with the quadratic formula' if other else ''}.{subject.larger(milli)}"
         )
         return seen, remedy
 

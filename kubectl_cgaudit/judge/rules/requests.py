@@ -1,0 +1,82 @@
+"""What another request takes with it: limits, and the request and weight of its pod. CPU in thousandths."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from kubectl_cgaudit.cgroups.pods import pod_level_resources, pod_request
+from kubectl_cgaudit.cgroups.weights import milli_to_shares
+from kubectl_cgaudit.collect.model import COMPETING, Container, Pod
+from kubectl_cgaudit.detect.state import Setup, unit_of
+from kubectl_cgaudit.predict.shape import kubelet_value
+
+_GUARANTEED = " Limits go with requests, as the pod is Guaranteed."
+
+
+def limits(pod: Pod, larger: Sequence[tuple[Container, int]], whole: int) -> str:
+    """What larger requests of containers, and `whole` of their pod, take with them.
+
+    No API server takes a limit below its request, or a pod's own request below those of its containers together. By a limit of
+    the pod itself alone it makes one Guaranteed.
+    """
+    together = whole - pod.overhead_milli
+    own = ""
+    if pod.request_milli is not None and together > pod.request_milli:
+        own = f" The pod's own request of {pod.request_milli}m must go up to {together}m with it."
+    if _by_containers(pod) and any(container.limit_milli for container, _ in larger):
+        return own + _GUARANTEED
+    named = (
+        *((container.name, container.limit_milli, milli) for container, milli in larger),
+        ("the pod", pod.limit_milli, together),
+    )
+    over = [f"{name} ({limit}m)" for name, limit, request in named if limit and request > limit]
+    return f"{own} The limit of {' and of '.join(over)} must go up with it." if over else own
+
+
+def limits_of_all(pod: Pod, whole: int, setup: Setup) -> str:
+    """The same of a pod that is to ask for `whole`, whichever of its containers ask for it."""
+    together = whole - pod.overhead_milli
+    if pod.request_milli is not None and pod_level_resources(setup.kubelet_version):
+        exceeded = pod.limit_milli and together > pod.limit_milli
+        return f" The limit of the pod ({pod.limit_milli}m) must go up with it." if exceeded else ""
+    running = [container for container in pod.containers if container.role in COMPETING]
+    if len(running) == 1:
+        return limits(pod, [(running[0], together)], whole)
+    if _by_containers(pod):
+        return _GUARANTEED
+    most = sum(container.limit_milli or together for container in running)
+    over = f" The limits of its containers, {most}m together, must go up with it." if most < together else ""
+    return limits(pod, (), whole) + over
+
+
+def _by_containers(pod: Pod) -> bool:
+    """Whether a pod is Guaranteed as its containers have limits equal to their requests."""
+    return pod.qos == "Guaranteed" and not pod.limit_milli
+
+
+class PodRequest:
+    """A pod's request (thousandths of a CPU) and its weight, now and with other requests of its containers."""
+
+    def __init__(self, pod: Pod, setup: Setup) -> None:
+        self.pod = pod
+        self.setup = setup
+        self.now = self.after({})
+
+    def after(self, requests: dict[str, int]) -> int:
+        """The pod's request with these requests of containers. One of the pod itself is never less than their sum."""
+        containers = tuple(
+            replace(each, request_milli=requests.get(each.name, each.request_milli)) for each in self.pod.containers
+        )
+        alike = replace(self.pod.alike, containers=containers)
+        pod, unsaid = (replace(self.pod, alike=each) for each in (alike, replace(alike, request_milli=None)))
+        version = self.setup.kubelet_version
+        return max(pod_request(pod, version), pod_request(unsaid, version))
+
+    def changes(self, milli: int) -> str:
+        """What another request means for the pod, in words."""
+        now, then = (kubelet_value(milli_to_shares(each), self.setup) for each in (self.now, milli))
+        unit = unit_of(self.setup.cgroup)
+        weight = f"its {unit} stays {now}" if now == then else f"its {unit} from {now} to {then}"
+        inits = any(container.role == "init" for container in self.pod.containers)
+        of_which = ", of which init containers are a part," if inits else ""
+        return f"The pod's request{of_which} goes from {self.now}m to {milli}m, {weight}."
