@@ -87,6 +87,63 @@ def test_201_a_pod_that_is_rounded_is_told_from_a_node_that_moves(tmp_path: Any)
     }
 
 
+@pytest.mark.parametrize(
+    ("weight", "remedy", "left"),
+    [
+        (
+            "50",
+            "Once n1 is on cgroup v2, not before, keep the ratio of now: give system.slice weight 39 ",
+            " The pod still loses 42% then",
+        ),
+        ("41", "The node's ratio of pods to system processes hardly changes: this pod's own weight, ", ""),
+        ("30", "The node's ratio of pods to system processes rises: this pod's own weight, ", ""),
+    ],
+)
+def test_201_what_the_node_loses_is_told_beside_what_the_pod_loses_of_its_own(
+    weight: str, remedy: str, left: str, tmp_path: Path
+) -> None:
+    """4 : 1 now; 157 : 50 is 22% less, 157 : 41 is 4% less. The pod's 26 of 287 shares become 1 of 19 weights."""
+    (tmp_path / "to.yaml").write_text(f"- {{cgroup: v2, system_slice: {weight}}}")
+    others = [pod(f"q{n}", container("app", "29m")) for n in range(9)]
+    objects = cluster(node(), pod("p", container("app", "26m")), *others)
+    found = of_rule(audited(objects, V1, str(tmp_path / "to.yaml")), "CGA201")["default/p"].remedy
+    assert found.startswith(remedy)
+    assert ("still loses" in found, left in found) == (bool(left), True)
+
+
+def test_201_a_weight_that_it_has_is_no_remedy(tmp_path: Path) -> None:
+    """102 shares beside 40 are 2.55 : 1; beside weight 4 that is 1.57, and 2 comes nearest."""
+    (tmp_path / "to.yaml").write_text("- {cgroup: v2, system_slice: 2}")
+    pods = [pod(name, container("c", cpu)) for name, cpu in (("p", "150m"), ("q", "29m"), ("r", "57m"))]
+    rules = "- {cgroup: v1, runtimes: {default: runc 1.1.5}, system_slice: 40, set_by: systemd}"
+    found = of_rule(audited(cluster(node(cpu="100m"), *pods), rules, str(tmp_path / "to.yaml")), "CGA201")
+    assert found["default/p"].remedy.startswith(
+        "system.slice has the value that comes nearest to the ratio of now: this pod's own weight, or those of its siblings, "
+    )
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "to", "loser", "told"),
+    [
+        ("v1.33.8", "kubelet=1.36", "q", "the kubelet of now does not count. Raise its CPU request;"),
+        (
+            "v1.36.0",
+            "kubelet=1.33.8",
+            "p",
+            "the kubelet of then does not count. Raise the CPU requests of its containers;",
+        ),
+    ],
+)
+def test_201_says_which_kubelet_does_not_count_what_a_pod_asks_for_as_a_whole(
+    kubelet: str, to: str, loser: str, told: str
+) -> None:
+    whole = {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}}
+    pods = pod("p", container("a", "500m"), **whole), pod("q", container("a", "1"))
+    found = of_rule(audited(cluster(node(kubelet=kubelet), *pods), V2_LINEAR, to), "CGA201")
+    assert list(found) == [f"default/{loser}"]
+    assert told in found[f"default/{loser}"].remedy
+
+
 def test_201_watches_from_the_limit_on() -> None:
     """4096 shares beside 1024."""
     objects = cluster(node(), pod("p", container("app", "1")))
@@ -116,6 +173,34 @@ def test_201_names_what_to_do_on_every_node_where_a_workload_loses() -> None:
         "for system.slice, once on cgroup v2, not before, on c4, e4."
     )
     assert "Its other nodes" not in the_finding("CGA201", V1, "v2", node("b4"), *replicas("b4", "b4")).remedy
+
+
+def test_201_says_what_is_still_lost_on_the_other_nodes_and_where_a_202_is_made() -> None:
+    """50m beside a BestEffort pod: 51 : 2 of the shares are 2 : 1 of the weights."""
+    nodes = [node("a4"), node("c4"), node("d7", "7"), node("e64", "64"), node("f4")]
+    pods = [
+        pod(f"w-{place}", container("c", "50m"), on=name, owner=("StatefulSet", "w"))
+        for place, name in enumerate(("a4", "c4", "d7", "e64", "f4"))
+    ]
+
+    def others(*beside: str) -> str:
+        best = [pod(f"b-{name}", container("c"), qos="BestEffort", on=name) for name in beside]
+        return the_finding("CGA201", V1, "v2", *nodes, *pods, *best).remedy.partition(" Its other nodes: ")[2]
+
+    what = (
+        "weight 39 for system.slice, once on cgroup v2, not before, on c4, f4; weight 39 for system.slice (CGA202 names the node "
+        "then), once on cgroup v2, not before, on d7; watch before changing anything (pods outweigh it by more than 10 : 1 now) "
+        "on e64."
+    )
+    assert others("a4") == what
+    assert (
+        others("a4", "c4")
+        == f"{what} It still loses 30% then on c4, as weights are rounded: raise its CPU request too."
+    )
+    assert (
+        others("a4", "c4", "d7", "e64")
+        == f"{what} It still loses up to 31% then on c4, d7, e64, as weights are rounded: raise its CPU request too."
+    )
 
 
 def test_201_a_node_with_another_weight_or_none_is_told_apart() -> None:

@@ -1,7 +1,7 @@
 """The findings of rules over pods: one a workload, of its worst pod."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -12,9 +12,16 @@ from kubectl_cgaudit.judge.kinds import Kind
 from kubectl_cgaudit.judge.rounding import as_said, shown
 from kubectl_cgaudit.judge.rules.context import Context, PodRule
 from kubectl_cgaudit.judge.shifts import Shifts
-from kubectl_cgaudit.text import named
+from kubectl_cgaudit.text import named, percent
 
 _NAMED = 5
+
+
+class _Elsewhere(Struct, gc=False):
+    """A node where a rule holds of a workload, and the worst change there."""
+
+    comparison: Comparison
+    change: float
 
 
 class _Worst(Struct, gc=False):
@@ -37,7 +44,7 @@ class _Worst(Struct, gc=False):
     count: int = 1
     surely: int = 0
     """How many of these hold in every case."""
-    nodes: list[Comparison] = []
+    nodes: list[_Elsewhere] = []
     """Where else it holds, for a rule that says what to do there; the place's own is among them."""
 
 
@@ -48,7 +55,7 @@ class FoundInPods:
         self._context = context
         self._rules = rules
         self._worst: list[dict[Key, _Worst]] = [{} for _ in rules]
-        self._said: dict[tuple[object, int], tuple[str, Comparison]] = {}
+        self._said: dict[tuple[object, int], tuple[str, float | None, Comparison]] = {}
         """By the identity of a node's comparison, which is kept so that no other gets its number."""
         self._by_share = [(place, rule, rule.by_share) for place, rule in enumerate(rules) if rule.by_share]
 
@@ -73,8 +80,10 @@ class FoundInPods:
                 rank = grade, alike == len(shifts.changes), -as_said(change), -moved
                 self._take(place, key, rank, (name, ""), None, comparison, index, holds=len(hit) == len(shifts.changes))
                 nodes = self._worst[place][key].nodes
-                if rule.elsewhere and (not nodes or nodes[-1] is not comparison):
-                    nodes.append(comparison)
+                if rule.elsewhere and (not nodes or nodes[-1].comparison is not comparison):
+                    nodes.append(_Elsewhere(comparison, change))
+                elif rule.elsewhere:
+                    nodes[-1].change = min(nodes[-1].change, change)
 
     def _take(
         self,
@@ -117,21 +126,38 @@ class FoundInPods:
         namespace, owner = key
         subject = Subject("workload", owner.name, namespace, owner.kind)
         seen, remedy = hit.words()
-        elsewhere = [node for node in worst.nodes if node is not worst.comparison]
+        elsewhere = [node for node in worst.nodes if node.comparison is not worst.comparison]
         if rule.elsewhere and elsewhere:
             remedy += self._elsewhere(rule.elsewhere, elsewhere)
         return rule.rule.finding(rule.severity(hit.badness), subject, hit.when, seen + more, remedy)
 
-    def _elsewhere(self, words: Callable[[Context, Comparison], str], nodes: Sequence[Comparison]) -> str:
+    def _elsewhere(
+        self, words: Callable[[Context, Comparison], tuple[str, float | None]], nodes: Sequence[_Elsewhere]
+    ) -> str:
         """What to do on the other nodes: what fits one of another size may be wrong there. Said of many pods, made once."""
         found: dict[str, list[str]] = defaultdict(list)
-        for node in nodes:
+        losses: dict[str, float] = {}
+        for each in nodes:
+            node = each.comparison
             key = words, id(node)
             if key not in self._said:
-                self._said[key] = words(self._context, node), node
-            found[self._said[key][0]].append(node.node.name)
+                self._said[key] = *words(self._context, node), node
+            said, factor, _ = self._said[key]
+            found[said].append(node.node.name)
+            left = 0.0 if factor is None else (1 + each.change) * factor - 1
+            if self._context.thresholds.loses(left):
+                losses[node.node.name] = left
         parts = [f"{what} on {named(names, _NAMED)}" for what, names in found.items()]
-        return f" Its other nodes: {'; '.join(parts)}."
+        return f" Its other nodes: {'; '.join(parts)}.{_still_lost(losses)}"
+
+
+def _still_lost(losses: Mapping[str, float]) -> str:
+    """What a workload loses on other nodes, by their names, in spite of what is done there."""
+    if not losses:
+        return ""
+    most = f"{'up to ' if len(losses) > 1 else ''}{percent(-min(losses.values()))}"
+    where = named(losses, _NAMED)
+    return f" It still loses {most} then on {where}, as weights are rounded: raise its CPU request too."
 
 
 def _how_many(surely: int, others: int, *, told: bool) -> str:

@@ -74,8 +74,9 @@ class PodRule(Struct, frozen=True):
     Then how bad it is is the loss. Any other rule sees the same in all pods that are alike, on whatever node.
     """
 
-    elsewhere: Callable[[Context, Comparison], str] | None = None
-    """For such a rule: in a few words, what to do on another node where it holds than that of the worst."""
+    elsewhere: Callable[[Context, Comparison], tuple[str, float | None]] | None = None
+    """For such a rule: in a few words, what to do on another node where it holds than that of the worst, and what a pod then has
+    over what it would have without; None where nobody can say."""
 
     def grade(self, badness: float) -> int:
         """To compare severities by: the graver, the greater."""

@@ -54,12 +54,18 @@ def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: f
     if has_no_slice(comparison.node):
         return NO_SLICE
     now, of_node = _ratio(case)
-    if of_node > change / 2:
-        counts = pod_level_resources(case.now.kubelet_version) != pod_level_resources(case.then.kubelet_version)
-        other = ", or follow what pods ask for as a whole, which the kubelet of now does not count" if counts else ""
+    if _keeps(context, case):
+        was, counts = (pod_level_resources(each.kubelet_version) for each in (case.now, case.then))
+        uncounted = f"which the kubelet of {'now' if counts else 'then'} does not count"
+        other = f", or follow what pods ask for as a whole, {uncounted}" if was != counts else ""
+        whose = "the CPU requests of its containers" if was and not counts else "its CPU request"
+        little = context.thresholds.system_loss / 2
+        moves = "rises" if of_node > little else "hardly changes"
+        nearest = "system.slice has the value that comes nearest to the ratio of now"
+        why = nearest if of_node <= -little else f"The node's ratio of pods to system processes {moves}"
         return (
-            "The node's ratio of pods to system processes hardly changes: this pod's own weight, or those of its "
-            f"siblings, are rounded{other}. Raise its CPU request; `kubectl cgaudit explain` shows each level."
+            f"{why}: this pod's own weight, or those of its siblings, are rounded{other}. Raise {whose}; `kubectl cgaudit "
+            "explain` shows each level."
         )
     if now >= context.thresholds.outweighed:
         return (
@@ -109,10 +115,16 @@ def _keep_ratio(context: Context, node: Node, case: Case, change: float) -> str:
     default, limit = default_root_value(version), context.thresholds.outweighed_reserve
     named_then = (
         f" CGA202 names the node then: below its default of {default}, system.slice is judged by {number(limit)} : 1."
-        if value < default and ratio >= limit
+        if _outweighed_then(context, case, value)
         else ""
     )
     return f"{advice}{f'; or {reserve.words()}' if reserve else ''}.{named_then}{still}"
+
+
+def _outweighed_then(context: Context, case: Case, value: int) -> bool:
+    """Whether CGA202 finds a node whose system.slice is given this value, below its default."""
+    ratio = (case.after.kubepods.value or 1) / value
+    return value < default_root_value(case.then.cgroup) and ratio >= context.thresholds.outweighed_reserve
 
 
 def _reserve(context: Context, node: Node, case: Case, now: float) -> Reserve | None:
@@ -143,22 +155,34 @@ def _keeping(case: Case, now: float) -> int:
     return max(least, min(most, round((case.after.kubepods.value or 1) / now)))
 
 
-def _node_remedy(context: Context, comparison: Comparison) -> str:
-    """In a few words, for the case in which the node's pods lose most."""
+def _keeps(context: Context, case: Case) -> bool:
+    """Whether a node's ratio of pods to system processes hardly falls, or no other value of system.slice comes nearer to it."""
+    now, of_node = _ratio(case)
+    return of_node > -context.thresholds.system_loss / 2 or _keeping(case, now) == case.after.system.value
+
+
+def _node_remedy(context: Context, comparison: Comparison) -> tuple[str, float | None]:
+    """In a few words, for the case in which the node's pods lose most; and what is left then of 1 that a pod has after the move.
+
+    None where nobody can say.
+    """
     if has_no_slice(comparison.node):
-        return "nothing to set by hand"
+        return "nothing to set by hand", None
     case = min(comparison.cases, key=lambda each: _ratio(each)[1])
     now, change = _ratio(case)
-    if change > -context.thresholds.system_loss / 2:
-        return "nothing for system.slice"
+    if _keeps(context, case):
+        return "nothing for system.slice", 1.0
     if now >= context.thresholds.outweighed:
-        return f"watch before changing anything (pods outweigh it by more than {number(context.thresholds.outweighed)} : 1 now)"
-    then = case.then.cgroup
+        limit = number(context.thresholds.outweighed)
+        return f"watch before changing anything (pods outweigh it by more than {limit} : 1 now)", 1 / (1 + change)
+    then, value = case.then.cgroup, _keeping(case, now)
     late = f", once on cgroup {then}, not before" if case.now.cgroup != then else ""
     if_open = condition([each.when for each in comparison.cases if _ratio(each)[1] == change], comparison.whens)
     freed = ", with no reserve enforced on it" if _freed(case) else ""
-    further = f"{freed}{late}{f' ({if_open})' if if_open else ''}"
-    return f"{unit_of(then)} {_keeping(case, now)} for system.slice{further}{',' if further else ''}"
+    named_then = " (CGA202 names the node then)" if _outweighed_then(context, case, value) else ""
+    further = f"{named_then}{freed}{late}{f' ({if_open})' if if_open else ''}"
+    words = f"{unit_of(then)} {value} for system.slice{further}{',' if further else ''}"
+    return words, (case.after.system.value or 1) / value
 
 
 LOSSES = PodRule(
