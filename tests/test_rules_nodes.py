@@ -144,6 +144,19 @@ def test_103_compares_pods_of_one_class_that_ask_for_the_same() -> None:
     ):
         assert "ask for the same" not in example(*containers)
     assert "ask for the same" not in example(container("app", "1"), container("side", "100m"), qos="Guaranteed")
+    assert "ask for the same" not in example(container("main", "1"), container("side", "100m"))
+
+
+def test_103_compares_no_container_of_a_sandbox() -> None:
+    """kata sets no weight on the host, and its pod is the first by name."""
+    rules = "- {cgroup: v2, runtimes: {default: runc 1.1.15, new: runc 1.3.6, kata: kata}}"
+    handlers = (("a", "kata"), ("b", None), ("c", "new"))
+    pods = [pod(name, container("x", "1"), **({"runtimeClassName": of} if of else {})) for name, of in handlers]
+    seen = the_finding("CGA103", rules, "v2", node(), *pods).seen
+    assert (
+        "The pods of default/c and default/b ask for the same: the container x (1000m) has weight 100 in the one "
+        in seen
+    )
 
 
 def test_102_a_hint_at_a_handler_that_no_pod_uses_is_no_hint_at_another() -> None:

@@ -173,7 +173,8 @@ def _example(context: Context, comparison: Comparison) -> str:
     seen: dict[tuple[object, ...], PodCase] = {}
     for pod, cases in comparison.pods():
         tree = cases[0].before
-        shape = tuple((container.request_milli, container.limit_milli) for container, _ in tree.containers)
+        # A sandbox has no weight to compare with.
+        shape = tuple((c.name, c.request_milli, c.limit_milli, own.weight is None) for c, own in tree.containers)
         shape_key = (pod.qos, tree.cgroup.weight, shape)
         other = seen.setdefault(shape_key, cases[0])
         for (container, mine), (_, theirs) in zip(tree.containers, other.before.containers, strict=True):
