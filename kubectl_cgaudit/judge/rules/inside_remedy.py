@@ -142,10 +142,11 @@ def _values(setup: Setup) -> str:
 
 def _late(now: Setup, then: Setup, used: str) -> str:
     """The runtime, or the kubelet, of now would split by the new requests in the old way."""
-    moved = now.cgroup != then.cgroup
-    where = f" on cgroup {then.cgroup}" if moved else ""
-    if moved or now.runtime(used).formula != then.runtime(used).formula:
-        return f" Not before the new runtime creates the containers{where}."
+    if now.cgroup != then.cgroup:
+        # It may be the one of now: where that is open, the two cases are told as one.
+        return f" Not before the runtime of then creates the containers on cgroup {then.cgroup}."
+    if now.runtime(used).formula != then.runtime(used).formula:
+        return " Not before the new runtime creates the containers."
     return ""
 
 
