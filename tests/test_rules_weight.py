@@ -79,9 +79,24 @@ def test_207_besteffort_gains_on_v2() -> None:
         "when everything wants CPU: 2 of 3239 shares in kubepods now, 1 of 125 weight after."
     )
     assert finding.remedy == (
-        "Give these pods a CPU request: a pod with one is Burstable, and counts by its request in that slice. Or keep "
-        "BestEffort pods off nodes that run full."
+        "Keep BestEffort pods off nodes that run full. A CPU request does not take it back: each pod that has one has weight 1 "
+        "or more in the Burstable slice, about what all BestEffort pods have together; but the scheduler then leaves room for it."
     )
+
+
+@pytest.mark.parametrize(("request_", "each"), [("1m", "1.45%"), ("28m", "1.45%"), ("30m", "2.72%")])
+def test_207_a_request_takes_nothing_back(request_: str, each: str) -> None:
+    """Each of them then has about what all had together without one, 1.53%, and who has a request has less."""
+
+    def after(*pods: dict[str, Any]) -> dict[str, float]:
+        found = audited(cluster(node(), ONE, *pods), V1, "v2").workloads
+        return {each.name: each.pods[0].cases[0].after.share or 0.0 for each in found}
+
+    without = after(*(pod(f"q{number}", container("c"), qos="BestEffort") for number in range(3)))
+    having = after(*(pod(f"q{number}", container("c", request_)) for number in range(3)))
+    assert {f"{having[f'q{number}']:.2%}" for number in range(3)} == {each}
+    assert f"{sum(without[f'q{number}'] for number in range(3)):.2%}" == "1.53%"
+    assert having["p"] < without["p"]
 
 
 @pytest.mark.parametrize(("request_", "names"), [(None, []), ("1", ["n1"])])

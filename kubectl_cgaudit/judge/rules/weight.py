@@ -228,7 +228,7 @@ def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree, count
         f"kubepods now, {after.besteffort.weight} of {parts[1]} weight after."
     )
     remedy = (
-        "Give these pods a CPU request: a pod with one is Burstable, and counts by its request in that slice. Or keep "
-        "BestEffort pods off nodes that run full."
+        "Keep BestEffort pods off nodes that run full. A CPU request does not take it back: each pod that has one has weight 1 "
+        "or more in the Burstable slice, about what all BestEffort pods have together; but the scheduler then leaves room for it."
     )
     return Look(will - was, lambda: (seen, remedy))
