@@ -8,7 +8,7 @@ from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.compare import PodCase
-from kubectl_cgaudit.judge.rules.rebalance import Balance, Measure, Requests, restored
+from kubectl_cgaudit.judge.rules.rebalance import Balance, Measure, Requests, restored, spread
 from kubectl_cgaudit.judge.rules.requests import PodRequest, limits
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.text import percent
@@ -31,8 +31,63 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     gainers = [part for part in parts if (part.change or 0.0) > 0]
     rest = [part for part in parts if part is not losing and part.change is not None and part.change <= 0]
     now, then = case.case.now, case.case.then
-    # Who loses and gains competes, so each has a value.
-    balance = Balance(
+    balance = _balance(losing, gainers, rest, placed, then, most_lost)
+    if any(_of_pods_limit(part.container, pod, then) for part in (losing, *gainers)):
+        return _lowered(case, placed, losing, gainers, rest, balance)
+    shifted, raised = restored(balance)
+    loser, names = losing.container, [part.container.name for part in gainers]
+    pods = PodRequest(pod, then)
+    raise_to = pods.after({loser.name: raised})
+    late = _late(now, then, used)
+    enough = raised > balance.loser and balance.enough((raised, balance.gainers))
+    has = f"{loser.name} {balance.loser}m" if balance.loser else f"{loser.name} no request"
+    others = [*names, *(part.container.name for part in rest)]
+    cost = _who_lacks(balance, (raised, balance.gainers), others, "But then {} lacks")
+    with_limits = cost + limits(pod, [(loser, raised)], raise_to)
+    if enough and raise_to == pods.now:
+        # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
+        values = _row(balance.values((raised, balance.gainers)))
+        return (
+            f"Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays "
+            f"{pods.now}m: {has} -> {raised}m; {_values(then)} {_order(losing, gainers)} = {values}, against "
+            f"{_was(losing, gainers)} now.{with_limits}{late}"
+        )
+    more = f"{raised}m, {raise_to - pods.now}m more a pod to schedule.{with_limits}{late}"
+    helps = shifted[0] > balance.loser
+    if any(map(balance.too_much, balance.lacking(shifted))):
+        asking = [part for part in (*gainers, *rest) if _asks_itself(part.container)]
+        # What asks for nothing has nothing to give, and keeps what it has.
+        silent = [part for part in (*gainers, *rest) if part not in asking]
+        every = _balance(losing, asking, silent, placed, then, most_lost)
+        found = spread(every)
+        if found:
+            helps, balance, shifted, gainers, rest = True, every, found, asking, silent
+    if not helps:
+        none = "No shift of the request between them restores the old ratio."
+        return f"{none} Raising {loser.name} alone does: {more}" if enough else none
+    asked = [(part.container, old, new) for part, old, new in zip(gainers, balance.gainers, shifted[1], strict=True)]
+    shift_to = pods.after({loser.name: shifted[0], **{container.name: new for container, _, new in asked}})
+    changed = [f"{has} -> {shifted[0]}m"] * (shifted[0] != balance.loser)
+    changed += [f"{container.name} {old}m -> {new}m" for container, old, new in asked if old != new]
+    larger = [(loser, shifted[0]), *((container, new) for container, old, new in asked if new > old)]
+    others = [part.container.name for part in (*gainers, *rest)]
+    shift = (
+        f"{', '.join(changed)}; {_values(then)} {_order(losing, gainers)} = "
+        f"{_row(balance.values(shifted))}, as {_was(losing, gainers)} now."
+        f"{_who_lacks(balance, shifted, others, 'Then {} still lacks')}{limits(pod, larger, shift_to)}"
+    )
+    alone = f" Raising {loser.name} alone takes {more}" if enough else late
+    if shift_to == pods.now:
+        return f"Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: {shift}{alone}"
+    return f"Shift the request inside the pod: {shift} {pods.changes(shift_to)}{alone}"
+
+
+def _balance(
+    losing: Part, gainers: Sequence[Part], rest: Sequence[Part], placed: PlacedPod, then: Setup, most_lost: float
+) -> Balance:
+    """What to weigh: requests of `gainers` may change, those of `rest` do not. Who competes has a value."""
+    pod, used = placed
+    return Balance(
         loser=_asks(losing.container, pod, then),
         gainers=tuple(_asks(part.container, pod, then) for part in gainers),
         ratios=tuple(_ratio(part, losing) for part in gainers),
@@ -41,46 +96,19 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
         rest=tuple(part.after.value or 0 for part in rest),
         rest_ratios=tuple(_ratio(part, losing) for part in rest),
     )
-    if any(_of_pods_limit(part.container, pod, then) for part in (losing, *gainers)):
-        return _lowered(case, placed, losing, gainers, rest, balance)
-    shifted, raised = restored(balance)
-    loser, names = losing.container, [part.container.name for part in gainers]
-    order = " : ".join([loser.name, *names])
-    was = " : ".join(str(part.before.value) for part in (losing, *gainers))
-    pods = PodRequest(pod, then)
-    shift_to = pods.after(dict(zip((loser.name, *names), (shifted[0], *shifted[1]), strict=True)))
-    raise_to = pods.after({loser.name: raised})
-    late = _late(now, then, used)
-    enough = raised > balance.loser and balance.enough((raised, balance.gainers))
-    has = f"{loser.name} {balance.loser}m" if balance.loser else f"{loser.name} no request"
-    values = f"{_values(then)} {order}"
-    others = [*names, *(part.container.name for part in rest)]
-    cost = _who_lacks(balance, (raised, balance.gainers), others, "But then {} lacks")
-    with_limits = cost + limits(pod, [(loser, raised)], raise_to)
-    if enough and raise_to == pods.now:
-        # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
-        return (
-            f"Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays "
-            f"{pods.now}m: {has} -> {raised}m; {values} = {_row(balance.values((raised, balance.gainers)))}, "
-            f"against {was} now.{with_limits}{late}"
-        )
-    more = f"{raised}m, {raise_to - pods.now}m more a pod to schedule.{with_limits}{late}"
-    if shifted[0] <= balance.loser:
-        none = "No shift of the request between them restores the old ratio."
-        return f"{none} Raising {loser.name} alone does: {more}" if enough else none
-    lowered = [
-        f"{name} {old}m -> {new}m"
-        for name, old, new in zip(names, balance.gainers, shifted[1], strict=True)
-        if old != new
-    ]
-    shift = (
-        f"{', '.join([f'{has} -> {shifted[0]}m', *lowered])}; {values} = {_row(balance.values(shifted))}, as {was} now."
-        f"{_who_lacks(balance, shifted, others, 'Then {} still lacks')}{limits(pod, [(loser, shifted[0])], shift_to)}"
-    )
-    alone = f" Raising {loser.name} alone takes {more}" if enough else late
-    if shift_to == pods.now:
-        return f"Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: {shift}{alone}"
-    return f"Shift the request inside the pod: {shift} {pods.changes(shift_to)}{alone}"
+
+
+def _order(losing: Part, gainers: Sequence[Part]) -> str:
+    return " : ".join(part.container.name for part in (losing, *gainers))
+
+
+def _was(losing: Part, gainers: Sequence[Part]) -> str:
+    return " : ".join(str(part.before.value) for part in (losing, *gainers))
+
+
+def _asks_itself(container: Container) -> bool:
+    """Whether a container asks for CPU, by its own request or, without one, its own limit."""
+    return bool(container.request_milli if container.request_milli is not None else container.limit_milli)
 
 
 def _lowered(
@@ -97,9 +125,8 @@ def _lowered(
     ]
     if not changed or not balance.fair((balance.loser, lowered)):
         return "No smaller request of those that gain restores the old ratio."
-    order = " : ".join(part.container.name for part in (losing, *gainers))
-    was = " : ".join(str(part.before.value) for part in (losing, *gainers))
-    values = f"{_values(then)} {order} = {_row(balance.values((balance.loser, lowered)))}"
+    was = _was(losing, gainers)
+    values = f"{_values(then)} {_order(losing, gainers)} = {_row(balance.values((balance.loser, lowered)))}"
     pods = PodRequest(pod, then)
     names = [part.container.name for part in gainers]
     after = pods.after(dict(zip(names, lowered, strict=True)))

@@ -24,6 +24,7 @@ Requests = tuple[int, tuple[int, ...]]
 Measure = Literal["shares", "linear", "quadratic"]
 """What containers compete with: shares on cgroup v1, on v2 the weight that a formula makes of them."""
 _FEW = 6
+_HALVINGS = 40
 
 
 class Balance(Struct, frozen=True):
@@ -97,6 +98,24 @@ class Balance(Struct, frozen=True):
         fair = [each for each in (*near, *self._whole(least)) if each[0] >= self.loser and self.fair(each)]
         return min(fair, key=lambda each: abs(self.lacks(each)), default=(self.loser, self.gainers))
 
+    def spread(self) -> Requests | None:
+        """Requests with the same sum by which nobody lacks too much, None where these do: those of another loser grow, too."""
+        total = self.loser + sum(self.gainers)
+
+        def at(own: float) -> list[int]:
+            return [request_for(own * ratio, self.measure) for ratio in (1.0, *self.ratios)]
+
+        least, most = 0.0, float(MAX_SHARES)
+        for _ in range(_HALVINGS):
+            middle = (least + most) / 2
+            least, most = (middle, most) if sum(at(middle)) <= total else (least, middle)
+        found = at(least)
+        # The largest takes what is over: there it moves least.
+        found[found.index(max(found))] += total - sum(found)
+        mine, *theirs = found
+        even = min(found) > 0 and not any(map(self.too_much, self.lacking((mine, tuple(theirs)))))
+        return (mine, tuple(theirs)) if even else None
+
     def _whole(self, mine: int) -> Iterator[Requests]:
         """With about so much for the loser, and for each gainer the value just below or above what it should have."""
         wanted = [self._theirs(mine) * ratio for ratio in self.ratios]
@@ -149,6 +168,12 @@ class Balance(Struct, frozen=True):
 def restored(balance: Balance) -> tuple[Requests, int]:
     """What `shifted` and `raised` say, searched for once: many pods have the same sidecar beside the same app."""
     return balance.shifted(), balance.raised()
+
+
+@lru_cache(maxsize=4096)
+def spread(balance: Balance) -> Requests | None:
+    """What `spread` says, searched for once."""
+    return balance.spread()
 
 
 @lru_cache(maxsize=4096)
