@@ -169,7 +169,10 @@ def test_ctrl_c_leaves_no_traceback() -> None:
     running = subprocess.Popen(
         command("-f", "-"), stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    time.sleep(3)
+    assert running.stdin
+    # More than a pipe holds: it is written once the program reads, and the program then waits for the end.
+    running.stdin.write(" " * (1 << 20))
+    running.stdin.flush()
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=20)
     assert (running.returncode, out, err) == (130, "", "error: interrupted; nothing was written\n")
