@@ -6,18 +6,12 @@ from typing import Any
 
 import pytest
 
-from kubectl_cgaudit.collect.assemble import pods_by_node, with_answers
-from kubectl_cgaudit.collect.model import KubeletAnswers, Owner
+from kubectl_cgaudit.collect.assemble import pods_by_node
+from kubectl_cgaudit.collect.model import Owner
 from kubectl_cgaudit.collect.owners import workload
 from tests.support import cluster, container, node, pod, refused_text
 
 N, P = node(), pod("p", container("c", "1"))
-
-
-def test_an_answer_takes_away_what_a_snapshot_says_was_not_answered() -> None:
-    first = with_answers(cluster(N, P), {"n1": KubeletAnswers("n1", None, None, {}, None, ("no saved answers in x",))})
-    assert [gap.what for gap in first.reading.gaps] == ["kubelet of n1"]
-    assert with_answers(first, {"n1": KubeletAnswers("n1", "v2", False, {}, None, ())}).reading.gaps == ()
 
 
 @pytest.mark.parametrize(
@@ -117,26 +111,6 @@ def test_only_active_pods_on_a_node_are_asked_of_its_kubelet() -> None:
         N, P, pod("q", container("c"), on=None), pod("r", container("c"), phase="Succeeded"), pod("s", container("c"))
     )
     assert pods_by_node(found) == {"n1": {("default", "p"), ("default", "s")}}
-
-
-def test_what_a_kubelet_did_not_answer_is_a_gap_with_its_remedy_in_order() -> None:
-    problems = {
-        "n2": ("/metrics may not be read (403): nodes/metrics", "line 1403 is no row"),
-        "n1": ("its rows are made from the spec and prove nothing", "timed out"),
-    }
-    answers = {name: KubeletAnswers(name, None, None, {}, None, said) for name, said in problems.items()}
-    gaps = with_answers(cluster(N, P), answers).reading.gaps
-    check = "Check that kubelet and run again, or say what the node runs with --states"
-    assert [(each.what, each.why, each.remedy) for each in gaps] == [
-        ("kubelet of n1", "its rows are made from the spec and prove nothing", "Say what the node runs with --states"),
-        ("kubelet of n1", "timed out", check),
-        (
-            "kubelet of n2",
-            "/metrics may not be read (403): nodes/metrics",
-            "Ask for the permission it names, or say what the node runs with --states",
-        ),
-        ("kubelet of n2", "line 1403 is no row", check),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_verify_says_once_which_kubelets_did_not_answer(tmp_path: Path, capsys: 
     assert said.err == ""
     # A program's output goes elsewhere, and whoever watches should know.
     assert run([*words, "-o", "json"]) == 3
-    assert capsys.readouterr().err.startswith(f"incomplete: kubelet of worker-b: {why}. ")
+    assert capsys.readouterr().err.startswith(f"incomplete: kubelets of 2 nodes (worker-b, worker-c): {why}. ")
 
 
 @pytest.mark.parametrize(

@@ -208,13 +208,14 @@ def test_kubelets_that_were_not_asked_are_named(
     with serve(nodes) as server:
         config = kubeconfig(tmp_path / "config", server=server.url)
         assert run(["--kubeconfig", config, "--kubelet=proxy", "--request-timeout=1s", "-o", "json"]) == 3
-    gaps = {gap["what"]: gap for gap in output(capsys)["coverage"]["gaps"]}
-    assert [*gaps] == ["kubelet of n1", "kubelet of n2"]
-    assert gaps["kubelet of n1"]["why"] == (
-        "/configz, /metrics, /metrics/cadvisor were not asked for: other kubelets had kept the audit waiting for 5 min"
+    (gap,) = output(capsys)["coverage"]["gaps"]
+    assert gap["what"] == "kubelets of 2 nodes (n1, n2)"
+    assert gap["why"] == (
+        "on n2: /configz, /metrics, /metrics/cadvisor could not be read (no answer within 1 s); "
+        "on n1: /configz, /metrics, /metrics/cadvisor were not asked for: other kubelets had kept the audit waiting for 5 min"
     )
-    assert gaps["kubelet of n1"]["remedy"] == (
-        "Run again with a shorter --request-timeout, or say what the node runs with --states"
+    assert gap["remedy"] == (
+        "Check those kubelets and run again; run again with a shorter --request-timeout, or say what the nodes run with --states"
     )
 
 

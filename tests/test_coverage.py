@@ -8,6 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.assemble import Assembly, with_answers
+from kubectl_cgaudit.collect.model import KubeletAnswers
+from kubectl_cgaudit.judge.coverage import cover
 from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.report import html, markdown, table
 from kubectl_cgaudit.report.diff_content import side
@@ -272,3 +274,10 @@ def test_a_kubelet_with_another_gate_than_its_version_has_is_a_gap(kubelet: str,
             "not those of pod default/p, nor of what competes with it",
         )
     ] * gap
+
+
+def test_an_answer_takes_away_what_a_snapshot_says_was_not_answered() -> None:
+    silent = {"n1": KubeletAnswers("n1", None, None, {}, None, ("no saved answers in x",))}
+    first = with_answers(cluster(node(), pod("p", container("c", "1"))), silent)
+    assert [gap.what for gap in cover(first).gaps] == ["kubelet of n1"]
+    assert cover(with_answers(first, {"n1": KubeletAnswers("n1", "v2", False, {}, None, ())})).gaps == ()

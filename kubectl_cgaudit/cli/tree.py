@@ -1,6 +1,6 @@
 """`kubectl cgaudit tree`."""
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import click
@@ -120,15 +120,16 @@ def after_gaps(error: NotFoundError, cluster: Cluster) -> NotFoundError:
     return error
 
 
-def exit_code(cluster: Cluster, comparisons: Sequence[Comparison] = (), told: Container[str] = ()) -> int:
-    """3 if something could not be read, else 0. What it was is said on stderr, but for what was `told` in the report.
+def exit_code(cluster: Cluster, comparisons: Sequence[Comparison] = (), told: Collection[str] = ()) -> int:
+    """3 if something could not be read, else 0. What it was is said on stderr, but for kubelets whose nodes were all `told`.
 
     `comparisons` are for who shows shares: on some nodes they cannot be said.
     """
+    from kubectl_cgaudit.judge import unanswered
     from kubectl_cgaudit.judge.coverage import cover
 
     coverage = cover(cluster, comparisons=comparisons)
     for gap in coverage.gaps:
-        if gap.what not in told:
+        if gap.kind != unanswered.KIND or not set(gap.members) <= set(told):
             say(f"incomplete: {visible(gap.what)}: {visible(gap.why)}. {visible(gap.remedy)}.")
     return 0 if coverage.complete else INCOMPLETE

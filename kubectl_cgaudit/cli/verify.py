@@ -47,8 +47,7 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     }
     output.deliver([(each, write[each.format](each)) for each in wanted])
     shown = output.Output("text", None) in wanted
-    told = {f"kubelet of {node}" for node in result.not_compared} if shown else ()
-    incomplete = exit_code(cluster, told=told)
+    incomplete = exit_code(cluster, told=set(result.not_compared) if shown else ())
     if result.differences or result.contradicted:
         return FOUND
     return INCOMPLETE if result.few_containers or not result.compared else incomplete

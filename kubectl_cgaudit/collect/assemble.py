@@ -198,32 +198,8 @@ def pods_by_node(cluster: Cluster) -> dict[str, set[tuple[str, str]]]:
 
 
 def with_answers(cluster: Cluster, answers: dict[str, KubeletAnswers]) -> Cluster:
-    """The cluster with what its kubelets answered now; what they did not is a gap, and costs one node's evidence."""
-    gaps = [
-        Gap(f"kubelet of {node}", problem, _remedy(problem))
-        for node, answer in answers.items()
-        for problem in answer.problems
-    ]
-    # A snapshot may hold what they did not say then.
-    asked = {f"kubelet of {node}" for node in answers}
-    kept = [gap for gap in cluster.reading.gaps if gap.what not in asked]
-    reading = msgspec.structs.replace(cluster.reading, gaps=tuple(sorted([*kept, *gaps])))
-    return msgspec.structs.replace(cluster, kubelets={**(cluster.kubelets or {}), **answers}, reading=reading)
-
-
-def _remedy(problem: str) -> str:
-    """What to do about a kubelet that did not answer. Its node's other evidence still counts."""
-    if "(403)" in problem:
-        return "Ask for the permission it names, or say what the node runs with --states"
-    if "refuses the credentials" in problem:
-        return "Log in and run again, or say what the node runs with --states"
-    if "not asked for" in problem:
-        return "Run again with a shorter --request-timeout, or say what the node runs with --states"
-    if "no saved answers" in problem:
-        return "Save them under these names, or say what the node runs with --states"
-    if "prove nothing" in problem:
-        return "Say what the node runs with --states"
-    return "Check that kubelet and run again, or say what the node runs with --states"
+    """The cluster with what its kubelets answered now, in place of what a snapshot has of them."""
+    return msgspec.structs.replace(cluster, kubelets={**(cluster.kubelets or {}), **answers})
 
 
 def _title(kind: str, namespace: str | None, name: str) -> str:

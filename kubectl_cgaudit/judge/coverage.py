@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from kubectl_cgaudit.collect.model import Cluster, NodeKind, Pod
 from kubectl_cgaudit.detect.reading import has_no_slice
-from kubectl_cgaudit.judge import own_resources
+from kubectl_cgaudit.judge import own_resources, unanswered
 from kubectl_cgaudit.judge.audit import Coverage, GapRecord
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.text import capital, counted, named, these
@@ -22,6 +22,7 @@ def cover(cluster: Cluster, unmatched: tuple[str, ...] = (), comparisons: Sequen
     active = [pod for pod in cluster.pods if not pod.finished]
     placed = Counter(kinds[pod.node] for pod in active if pod.node in kinds)
     gaps = [GapRecord(gap.what, gap.why, gap.remedy, gap.kind, gap.members) for gap in reading.gaps]
+    gaps += unanswered.gaps(cluster.kubelets or {})
     gaps += _no_match(cluster) + _unusable(cluster) + _missing(cluster) + _without_kubepods(cluster)
     # Where there is no cgroup, no handler decides its formula.
     in_cgroups = [pod for pod in active if pod.node and kinds.get(pod.node) not in ("windows", "virtual")]

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 
+from kubectl_cgaudit.judge import unanswered
 from kubectl_cgaudit.judge.audit import GapRecord
 
-_NEITHER = ("kubelet of ", "RuntimeClass not read")
+# "kubelet of" a node as the earliest audits have it.
+_NEITHER = (unanswered.KIND, "kubelet of ", "RuntimeClass not read")
 _NODES = ("node not read", "node without CPU", "Node that cannot be read")
 _SHARES = ("node without kubepods", "node without system.slice", "node with another PodLevelResources")
 _PODS = ("pods", "namespace whose pods were not read")
