@@ -1,9 +1,10 @@
 """The findings of rules over pods: one a workload, of its worst pod."""
 
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison
@@ -18,10 +19,22 @@ _NAMED = 5
 
 
 class _Elsewhere(Struct, gc=False):
-    """A node where a rule holds of a workload, and the worst change there."""
+    """The nodes where a rule holds of a workload, and the worst change on each. There are many: an array holds no objects."""
 
-    comparison: Comparison
-    change: float
+    nodes: list[Comparison] = []
+    changes: "array[float]" = field(default_factory=lambda: array("d"))
+
+    def add(self, node: Comparison, change: float) -> None:
+        """Take in a pod; those of a node come one after the other."""
+        if self.nodes and self.nodes[-1] is node:
+            self.changes[-1] = min(self.changes[-1], change)
+        else:
+            self.nodes.append(node)
+            self.changes.append(change)
+
+    def but(self, node: Comparison) -> list[tuple[Comparison, float]]:
+        """All but one of them."""
+        return [pair for pair in zip(self.nodes, self.changes, strict=True) if pair[0] is not node]
 
 
 class _Worst(Struct, gc=False):
@@ -44,7 +57,7 @@ class _Worst(Struct, gc=False):
     count: int = 1
     surely: int = 0
     """How many of these hold in every case."""
-    nodes: list[_Elsewhere] = []
+    elsewhere: _Elsewhere | None = None
     """Where else it holds, for a rule that says what to do there; the place's own is among them."""
 
 
@@ -79,11 +92,10 @@ class FoundInPods:
                 alike = sum(rule.grade(shown(-each)) == grade for each, _ in hit)
                 rank = grade, alike == len(shifts.changes), -as_said(change), -moved
                 self._take(place, key, rank, (name, ""), None, comparison, index, holds=len(hit) == len(shifts.changes))
-                nodes = self._worst[place][key].nodes
-                if rule.elsewhere and (not nodes or nodes[-1].comparison is not comparison):
-                    nodes.append(_Elsewhere(comparison, change))
-                elif rule.elsewhere:
-                    nodes[-1].change = min(nodes[-1].change, change)
+                if rule.elsewhere:
+                    worst = self._worst[place][key]
+                    worst.elsewhere = worst.elsewhere or _Elsewhere()
+                    worst.elsewhere.add(comparison, change)
 
     def _take(
         self,
@@ -126,25 +138,26 @@ class FoundInPods:
         namespace, owner = key
         subject = Subject("workload", owner.name, namespace, owner.kind)
         seen, remedy = hit.words()
-        elsewhere = [node for node in worst.nodes if node.comparison is not worst.comparison]
+        elsewhere = worst.elsewhere.but(worst.comparison) if worst.elsewhere else []
         if rule.elsewhere and elsewhere:
             remedy += self._elsewhere(rule.elsewhere, elsewhere)
         return rule.rule.finding(rule.severity(hit.badness), subject, hit.when, seen + more, remedy)
 
     def _elsewhere(
-        self, words: Callable[[Context, Comparison], tuple[str, float | None]], nodes: Sequence[_Elsewhere]
+        self,
+        words: Callable[[Context, Comparison], tuple[str, float | None]],
+        nodes: Sequence[tuple[Comparison, float]],
     ) -> str:
         """What to do on the other nodes: what fits one of another size may be wrong there. Said of many pods, made once."""
         found: dict[str, list[str]] = defaultdict(list)
         losses: dict[str, float] = {}
-        for each in nodes:
-            node = each.comparison
+        for node, change in nodes:
             key = words, id(node)
             if key not in self._said:
                 self._said[key] = *words(self._context, node), node
             said, factor, _ = self._said[key]
             found[said].append(node.node.name)
-            left = 0.0 if factor is None else (1 + each.change) * factor - 1
+            left = 0.0 if factor is None else (1 + change) * factor - 1
             if self._context.thresholds.loses(left):
                 losses[node.node.name] = left
         parts = [f"{what} on {named(names, _NAMED)}" for what, names in found.items()]
