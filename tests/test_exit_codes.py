@@ -1,15 +1,18 @@
 """How a run ends: exit codes, and one sentence for each error."""
 
+import fcntl
 import io
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
+from array import array
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 import pytest
@@ -94,18 +97,30 @@ def test_how_every_error_ends(
     assert main.run([]) == code
 
 
-@pytest.mark.parametrize("error", [PipeClosedError(), BrokenPipeError()])
-def test_a_reader_that_is_gone_ends_the_run_in_silence(
-    error: BaseException, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(PipeClosedError(), 141), (BrokenPipeError(), 141), (KeyboardInterrupt(), 130), (SystemExit(143), 143)],
+    ids=["pipe", "broken", "Ctrl-C", "SIGTERM"],
+)
+def test_what_is_printed_after_the_end_goes_nowhere(
+    error: BaseException,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setattr(main.group, "main", raising(error))
+    monkeypatch.setattr(main, "_clean_up_when_told_to_end", lambda: None)
     with (tmp_path / "out").open("w") as out:
         monkeypatch.setattr(sys, "stdout", out)
-        assert main.run([]) == 141
-        # What is still to be flushed goes nowhere.
+        with pytest.raises(SystemExit) as ended:
+            main.main()
+        # What is still to be flushed.
         out.write("late")
+    assert ended.value.code == code
     assert (tmp_path / "out").read_text() == ""
-    assert capfd.readouterr() == ("", "")
+    interrupted = "error: interrupted; every file is whole or as it was\n"
+    assert capfd.readouterr() == ("", interrupted if code == 130 else "")
 
 
 @pytest.mark.parametrize(("result", "code"), [(None, 0), ("text", 0), (0, 0), (3, 3), (4, 4)])
@@ -143,6 +158,16 @@ def test_a_pipe_that_is_closed_early_is_no_error_and_no_success() -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
+def wait_until_full(pipe: IO[bytes], writer: "subprocess.Popen[bytes]") -> None:
+    """Wait until a pipe holds something and no more comes: a signal just before a write would be heard after it."""
+    held = before = array("i", [0])
+    while held != before or not held[0]:
+        assert writer.poll() is None
+        before, held = held, array("i", [0])
+        time.sleep(0.3)
+        fcntl.ioctl(pipe, termios.FIONREAD, held)
+
+
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
 def test_a_run_that_is_told_to_end_cleans_up(
     tmp_path: Path, name: str, code: int, request: pytest.FixtureRequest
@@ -155,14 +180,26 @@ def test_a_run_that_is_told_to_end_cleans_up(
     # Opening the pipe lets it go on; it then waits until somebody reads.
     with (
         subprocess.Popen(words, stderr=subprocess.DEVNULL) as running,
-        (tmp_path / "pipe").open("rb"),
+        (tmp_path / "pipe").open("rb") as pipe,
     ):
-        while not [path for path in tmp_path.iterdir() if path.suffix == ".tmp"]:
-            assert running.poll() is None
-            time.sleep(0.01)
+        wait_until_full(pipe, running)
+        assert [path.suffix for path in tmp_path.iterdir() if path.name != "pipe"] == [".tmp"]
         running.send_signal(number)
-        assert running.wait() == code
+        assert running.wait(timeout=20) == code
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe"]
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize("words", [("-o", "json"), ("-o", "html"), ("-o", "json=/dev/stdout")], ids=" ".join)
+def test_who_is_told_to_end_does_not_wait_for_who_reads(words: tuple[str, ...], name: str, code: int) -> None:
+    """As behind `| less` that shows its first page."""
+    with subprocess.Popen(
+        command(*RECORDED_FLAGS, *words), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as running:
+        assert running.stdout
+        wait_until_full(running.stdout, running)
+        running.send_signal(getattr(signal, name))
+        assert running.wait(timeout=20) == code
 
 
 def test_ctrl_c_leaves_no_traceback() -> None:

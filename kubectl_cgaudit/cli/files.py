@@ -8,7 +8,7 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError
 
@@ -60,8 +60,23 @@ def _opened(path: str) -> contextlib.AbstractContextManager[BinaryIO]:
     descriptor = _number(path)
     if descriptor is not None:
         # What it stands for may be a file of the caller's, to which others write too: `-o json=/dev/stdout >> log`.
-        return os.fdopen(os.dup(descriptor), "wb")
-    return Path(path).open("wb") if _is_device(path) else _replacing(Path(os.path.realpath(path)))
+        return _into(os.fdopen(os.dup(descriptor), "wb"))
+    return _into(Path(path).open("wb")) if _is_device(path) else _replacing(Path(os.path.realpath(path)))
+
+
+@contextlib.contextmanager
+def _into(device: BinaryIO) -> Iterator[BinaryIO]:
+    with device:
+        try:
+            yield device
+        except (KeyboardInterrupt, SystemExit):
+            let_go(device)
+            raise
+
+
+def let_go(file: BinaryIO | TextIO) -> None:
+    """Have what a file still holds go nowhere: who is told to end does not wait until the reader of a full pipe takes it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
 
 
 def unwritable(path: str, error: OSError) -> CgauditError | PipeClosedError:

@@ -1,7 +1,6 @@
 """`kubectl cgaudit`: errors become one sentence and an exit code here."""
 
 import io
-import os
 import re
 import signal
 import sys
@@ -35,7 +34,13 @@ def main() -> None:
     """
     _clean_up_when_told_to_end()
     _write_all_of_it()
-    sys.exit(run(sys.argv[1:]))
+    try:
+        code: int | str | None = run(sys.argv[1:])
+    except SystemExit as told:
+        code = told.code
+    if isinstance(code, int) and code > _SIGNALLED:
+        _print_no_more()
+    sys.exit(code)
 
 
 def _clean_up_when_told_to_end() -> None:
@@ -78,12 +83,12 @@ def run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted; every file is whole or as it was", _INTERRUPTED)
     except (PipeClosedError, BrokenPipeError):
-        return _pipe_closed()
+        return _PIPE_CLOSED
     except SystemExit:
         # So click ends help and versions that nobody reads, with another standard output.
         if sys.stdout is stdout:
             raise
-        return _pipe_closed()
+        return _PIPE_CLOSED
     except (OSError, MemoryError, RuntimeError) as error:
         return _given_up(error)
     return result if isinstance(result, int) else 0
@@ -108,11 +113,12 @@ def _given_up(error: Exception) -> int:
     return _fail(f"the system refuses something this needs: {why}; see ulimit -a, and free what is used up", 1)
 
 
-def _pipe_closed() -> int:
-    # The interpreter must not complain when it flushes at exit.
+def _print_no_more() -> None:
+    """The interpreter flushes at exit: it must not complain of a closed pipe, nor wait for who reads a full one."""
     if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return _PIPE_CLOSED
+        from kubectl_cgaudit.cli.files import let_go
+
+        let_go(sys.stdout)
 
 
 def _in_printing(error: OSError) -> bool:
