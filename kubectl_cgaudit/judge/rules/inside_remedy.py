@@ -35,13 +35,12 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     if any(_of_pods_limit(part.container, pod, then) for part in (losing, *gainers)):
         return _lowered(case, placed, losing, gainers, rest, balance)
     shifted, raised = restored(balance)
-    loser, names = losing.container, [part.container.name for part in gainers]
+    loser = losing.container
     pods = PodRequest(pod, then)
     raise_to = pods.after({loser.name: raised})
     late = _late(now, then, used)
     enough = raised > balance.loser and balance.enough((raised, balance.gainers))
-    has = f"{loser.name} {balance.loser}m" if balance.loser else f"{loser.name} no request"
-    others = [*names, *(part.container.name for part in rest)]
+    others = [part.container.name for part in (*gainers, *rest)]
     cost = _who_lacks(balance, (raised, balance.gainers), others, "But then {} lacks")
     with_limits = cost + limits(pod, [(loser, raised)], raise_to)
     if enough and raise_to == pods.now:
@@ -49,37 +48,66 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
         values = _row(balance.values((raised, balance.gainers)))
         return (
             f"Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays "
-            f"{pods.now}m: {has} -> {raised}m; {_values(then)} {_order(losing, gainers)} = {values}, against "
-            f"{_was(losing, gainers)} now.{with_limits}{late}"
+            f"{pods.now}m: {_asked(loser, balance.loser)} -> {raised}m; {_values(then)} {_order((losing, *gainers))} = {values}, "
+            f"against {_was((losing, *gainers))} now.{with_limits}{late}"
         )
     more = f"{raised}m, {raise_to - pods.now}m more a pod to schedule.{with_limits}{late}"
-    helps = shifted[0] > balance.loser
+    plan = _plan(_Plan(balance, shifted, gainers, rest), placed, losing, then)
+    if not plan:
+        none = "No shift of the request between them restores the old ratio."
+        return f"{none} Raising {loser.name} alone does: {more}" if enough else none
+    alone = f" Raising {loser.name} alone takes {more}" if enough else late
+    return f"Shift the request inside the pod{_shift(plan, pods, losing)}{alone}"
+
+
+class _Plan(NamedTuple):
+    """A shift of requests inside a pod: `gainers` are those that may change beside the loser, `rest` keeps what it has."""
+
+    balance: Balance
+    requests: Requests
+    gainers: Sequence[Part]
+    rest: Sequence[Part]
+
+
+def _plan(between: _Plan, placed: PlacedPod, losing: Part, then: Setup) -> _Plan | None:
+    """The shift to advise: over all containers where the one between the loser and those that gain leaves others short.
+
+    None where neither helps.
+    """
+    balance, shifted, gainers, rest = between
     if any(map(balance.too_much, balance.lacking(shifted))):
         asking = [part for part in (*gainers, *rest) if _asks_itself(part.container)]
         # What asks for nothing has nothing to give, and keeps what it has.
         silent = [part for part in (*gainers, *rest) if part not in asking]
-        every = _balance(losing, asking, silent, placed, then, most_lost)
-        found = spread(every)
-        if found:
-            helps, balance, shifted, gainers, rest = True, every, found, asking, silent
-    if not helps:
-        none = "No shift of the request between them restores the old ratio."
-        return f"{none} Raising {loser.name} alone does: {more}" if enough else none
-    asked = [(part.container, old, new) for part, old, new in zip(gainers, balance.gainers, shifted[1], strict=True)]
-    shift_to = pods.after({loser.name: shifted[0], **{container.name: new for container, _, new in asked}})
-    changed = [f"{has} -> {shifted[0]}m"] * (shifted[0] != balance.loser)
-    changed += [f"{container.name} {old}m -> {new}m" for container, old, new in asked if old != new]
-    larger = [(loser, shifted[0]), *((container, new) for container, old, new in asked if new > old)]
+        every = _balance(losing, asking, silent, placed, then, balance.most_lost)
+        if found := spread(every):
+            return _Plan(every, found, asking, silent)
+    return between if shifted[0] > balance.loser else None
+
+
+def _shift(plan: _Plan, pods: PodRequest, losing: Part) -> str:
+    """What a shift changes and comes to, and what it takes with it."""
+    balance, (mine, theirs), gainers, rest = plan
+    parts = (losing, *gainers)
+    asked = [
+        (part.container, old, new)
+        for part, old, new in zip(parts, (balance.loser, *balance.gainers), (mine, *theirs), strict=True)
+        if old != new
+    ]
+    changed = [f"{_asked(container, old)} -> {new}m" for container, old, new in asked]
+    to = pods.after({container.name: new for container, _, new in asked})
+    larger = [(container, new) for container, old, new in asked if new > old]
     others = [part.container.name for part in (*gainers, *rest)]
-    shift = (
-        f"{', '.join(changed)}; {_values(then)} {_order(losing, gainers)} = "
-        f"{_row(balance.values(shifted))}, as {_was(losing, gainers)} now."
-        f"{_who_lacks(balance, shifted, others, 'Then {} still lacks')}{limits(pod, larger, shift_to)}"
+    free = ", which costs nothing to schedule and keeps the pod's weight" if to == pods.now else ""
+    return (
+        f"{free}: {', '.join(changed)}; {_values(pods.setup)} {_order(parts)} = {_row(balance.values(plan.requests))}, as "
+        f"{_was(parts)} now.{_who_lacks(balance, plan.requests, others, 'Then {} still lacks')}{limits(pods.pod, larger, to)}"
+        f"{'' if free else f' {pods.changes(to)}'}"
     )
-    alone = f" Raising {loser.name} alone takes {more}" if enough else late
-    if shift_to == pods.now:
-        return f"Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: {shift}{alone}"
-    return f"Shift the request inside the pod: {shift} {pods.changes(shift_to)}{alone}"
+
+
+def _asked(container: Container, milli: int) -> str:
+    return f"{container.name} {milli}m" if milli else f"{container.name} no request"
 
 
 def _balance(
@@ -98,12 +126,12 @@ def _balance(
     )
 
 
-def _order(losing: Part, gainers: Sequence[Part]) -> str:
-    return " : ".join(part.container.name for part in (losing, *gainers))
+def _order(parts: Sequence[Part]) -> str:
+    return " : ".join(part.container.name for part in parts)
 
 
-def _was(losing: Part, gainers: Sequence[Part]) -> str:
-    return " : ".join(str(part.before.value) for part in (losing, *gainers))
+def _was(parts: Sequence[Part]) -> str:
+    return " : ".join(str(part.before.value) for part in parts)
 
 
 def _asks_itself(container: Container) -> bool:
@@ -125,8 +153,8 @@ def _lowered(
     ]
     if not changed or not balance.fair((balance.loser, lowered)):
         return "No smaller request of those that gain restores the old ratio."
-    was = _was(losing, gainers)
-    values = f"{_values(then)} {_order(losing, gainers)} = {_row(balance.values((balance.loser, lowered)))}"
+    was = _was((losing, *gainers))
+    values = f"{_values(then)} {_order((losing, *gainers))} = {_row(balance.values((balance.loser, lowered)))}"
     pods = PodRequest(pod, then)
     names = [part.container.name for part in gainers]
     after = pods.after(dict(zip(names, lowered, strict=True)))
