@@ -16,7 +16,8 @@ from kubectl_cgaudit.collect.pages import Page, Resource
 from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import CgauditError
-from kubectl_cgaudit.judge import scenario, thresholds
+from kubectl_cgaudit.judge import scenario, thresholds, unanswered
+from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.judge.build import audit
 from tests.simulator import Cluster as Simulated
 from tests.simulator import Fault, Simulator, Size, Store
@@ -167,14 +168,20 @@ def wrong_answers(right: Outcome, came: Outcome) -> str:
     true, cluster = right.cluster, came.cluster
     if true is None or cluster is None:
         return came.error or right.error
-    told = {gap.what for gap in cluster.reading.gaps}
+    told = unanswered_nodes(cluster)
     for name, whole in (true.kubelets or {}).items():
         found = (cluster.kubelets or {})[name]
-        if found != whole and not (found.problems and f"kubelet of {name}" in told):
+        if found != whole and not (found.problems and name in told):
             return f"the kubelet of {name} says less, and that is not said"
         if any(getattr(found, part) and getattr(found, part) != getattr(whole, part) for part in _ANSWERED):
             return f"the kubelet of {name} says something else"
     return "" if structs.replace(cluster, kubelets=true.kubelets, reading=true.reading) == true else "another cluster"
+
+
+def unanswered_nodes(cluster: Cluster) -> list[str]:
+    """The nodes whose kubelets the audit's coverage says did not answer."""
+    gaps = _audited(cluster).coverage.gaps
+    return [node for gap in gaps if gap.kind == unanswered.KIND for node in gap.members]
 
 
 def _wrong_error(came: Outcome, faults: Sequence[Fault]) -> str:
@@ -226,7 +233,7 @@ def _doubles(faults: Sequence[Fault]) -> bool:
 
 
 def _wrong_verdict(cluster: Cluster) -> str:
-    result = audit(cluster, (), scenario.parse("v2+runtime"), thresholds.parse(()), None)
+    result = _audited(cluster)
     if result.coverage.complete:
         return "gaps, and the audit says that it is complete"
     if "The audit is incomplete" not in result.verdict.sentence or "Not affected" in result.verdict.sentence[:12]:
@@ -234,6 +241,10 @@ def _wrong_verdict(cluster: Cluster) -> str:
     if sum(finding.rule == "CGA001" for finding in result.findings) < len(cluster.reading.gaps):
         return "a gap without a finding"
     return ""
+
+
+def _audited(cluster: Cluster) -> Audit:
+    return audit(cluster, (), scenario.parse("v2+runtime"), thresholds.parse(()), None)
 
 
 def shown(faults: Sequence[Fault]) -> str:
