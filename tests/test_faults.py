@@ -170,7 +170,7 @@ def test_faults_of_kubelets(kind: str, tally: Tally) -> None:
     right = tally.world.ask([], PROXY)
     assert right.cluster
     assert right.cluster.kubelets
-    assert (len(right.cluster.kubelets), right.cluster.reading.gaps) == (12, ())
+    assert (len(right.cluster.kubelets), gaps(right), answerless(right)) == (12, (), [])
     for endpoint in ("configz", "metrics", "metrics/cadvisor"):
         for times in (1, 0):
             these = fault(kind, endpoint, "any", times=times)

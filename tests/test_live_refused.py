@@ -106,9 +106,10 @@ def test_who_logged_in_in_vain_is_asked_once(tmp_path: Path, monkeypatch: pytest
         cluster = live.read(local(tmp_path, server), None, everything, "", silent, asking)
     refused = f"{server.host} refused the credentials (401 Unauthorized)"
     assert len(logins) == 2
-    assert [gap.why for gap in cluster.reading.gaps] == [
-        "/configz, /metrics, /metrics/cadvisor may not be read (401): the API server refuses the credentials",
-        f"the list broke off after 1 pod ({refused})",
+    assert [gap.why for gap in cluster.reading.gaps] == [f"the list broke off after 1 pod ({refused})"]
+    assert cluster.kubelets
+    assert [answers.problems for answers in cluster.kubelets.values()] == [
+        ("/configz, /metrics, /metrics/cadvisor may not be read (401): the API server refuses the credentials",)
     ]
     assert [note.partition(" (")[0] for note in cluster.reading.notes] == [
         f"{kind} could not be listed" for kind in ("RuntimeClasses", "ReplicaSets", "Jobs", "Events")
