@@ -18,6 +18,11 @@ def indented(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
+def as_json(value: object) -> str:
+    """The JSON of a value that msgspec knows, as it is written to a file."""
+    return indented(value) + "\n"
+
+
 def as_yaml(value: object) -> str:
     """The YAML of a value that msgspec knows, in the order of its fields."""
     # Most commands write none, and it takes a while to load.

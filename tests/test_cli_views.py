@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from msgspec import structs
 
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.cli.nearby import absent
 from kubectl_cgaudit.collect.model import Cluster, Gap
-from tests.support import RECORDED_FLAGS, cluster, container, listed, node, pod
+from tests.support import GOLDEN, RECORDED_FLAGS, cluster, container, listed, node, pod
 
 
 def test_a_tree_row_of_an_open_node_has_its_cases(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,6 +33,27 @@ def test_a_tree_row_of_an_open_node_has_its_cases(capsys: pytest.CaptureFixture[
         ("cgroup v2, linear runtime", 145),
         ("cgroup v2, quadratic runtime", 145),
     ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["nodes", *RECORDED_FLAGS],
+        ["tree", "worker-c", *RECORDED_FLAGS[:-2]],
+        ["explain", "shop/checkout-d5491e7e7-22276", *RECORDED_FLAGS],
+        ["verify", *RECORDED_FLAGS, f"--kubelet=files:{GOLDEN}"],
+        ["convert", "250m"],
+        ["version"],
+    ],
+)
+def test_what_shows_one_thing_writes_its_data_as_yaml_too(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "data.yaml"
+    code = run([*words, "-o", "json", "-o", f"yaml={file}"])
+    found = json.loads(capsys.readouterr().out)
+    assert (code in (0, 3, 4), list(yaml.safe_load(file.read_text()).items())) == (True, list(found.items()))
+    assert "&id" not in file.read_text()
 
 
 def test_a_node_is_named_as_kubectl_names_it(capsys: pytest.CaptureFixture[str]) -> None:

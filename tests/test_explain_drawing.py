@@ -1,6 +1,5 @@
 """`explain` as a drawing: the tree, its bars, and the arithmetic under each level."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +212,7 @@ def test_a_cgroup_that_only_the_target_has_stands_beside_nothing(tmp_path: Path)
     assert "after: kubepods: 157 / (157 + system.slice 100 + docker 100) = 44% of the node" in wide
     comparisons = compared(objects, V1, to)
     assert "docker                        not there -> 100  - -> 28%" in cgroups.as_text(comparisons, Screen())
-    rows = {row["cgroup"]: row for row in json.loads(cgroups.as_json(comparisons))["cgroups"]}
+    rows = {row["cgroup"]: row for row in cgroups.data(comparisons)["cgroups"]}
     assert (rows["/docker"]["now"], rows["/docker"]["after"]["weight"]) == (None, 100)
     assert (rows["/system.slice"]["now"]["shares"], rows["/system.slice"]["after"]["weight"]) == (1024, 100)
 

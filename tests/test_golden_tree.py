@@ -1,6 +1,5 @@
 """The predicted tree against the kernel's own cgroup files and measured CPU shares."""
 
-import json
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ LEVELS = ("kubepods", "qos", "pod", "container")
 
 def rows() -> list[dict[str, Any]]:
     comparisons = compared(recorded(), STATES.read_text(), "v2+runtime")
-    found: list[dict[str, Any]] = json.loads(cgroups.as_json(comparisons))["cgroups"]
+    found: list[dict[str, Any]] = cgroups.data(comparisons)["cgroups"]
     return found
 
 
@@ -81,7 +80,7 @@ def test_measured_cpu_shares_of_a_saturated_node_are_predicted() -> None:
         "- {cgroup: v2, runtimes: {default: runc 1.3.6, runc-old: runc 1.1.15}}",
         "runc=1.3.6",
     )
-    predicted = {_place(row): row for row in json.loads(cgroups.as_json(comparisons))["cgroups"]}
+    predicted = {_place(row): row for row in cgroups.data(comparisons)["cgroups"]}
     idle = {("/user.slice", None), ("/init.scope", None)}
     pauses = {key for key, row in measured.items() if row["cgroup"].endswith(".scope") and row["container"] is None}
     assert set(measured) - idle - pauses == set(predicted)

@@ -176,7 +176,7 @@ def test_the_tree_of_a_node_that_does_not_come_back_says_so() -> None:
         "│     └─ app                  512 -> stops   80% -> stops  1000m",
         "└─ kubepods-besteffort.slice  2 -> stops     0% -> stops",
     ]
-    rows = json.loads(cgroups.as_json(found))["cgroups"]
+    rows = cgroups.data(found)["cgroups"]
     assert [row["stops"] for row in rows] == [True] * 6
 
 
@@ -211,13 +211,13 @@ def test_the_tree_says_which_pods_do_not_start(states: str, pods: str, last: str
     lines = cgroups.as_text(found, replace(PLAIN, width=200)).splitlines()
     assert [line for line in lines if "default/p  " in line] == [f"│  └─ default/p               {pods}"]
     assert lines[-1] == last
-    rows = {row["pod"]: row["stops"] for row in json.loads(cgroups.as_json(found))["cgroups"] if row["level"] == "pod"}
+    rows = {row["pod"]: row["stops"] for row in cgroups.data(found)["cgroups"] if row["level"] == "pod"}
     assert rows == {"p": True if states == V1 else None, "q": False}
 
 
 def test_the_json_of_the_tree_says_it_of_each_case() -> None:
     found = compared(cluster(node(kubelet="v1.34.1"), TWO), "", "runtime,kubelet=1.35")
-    rows = json.loads(cgroups.as_json(found))["cgroups"]
+    rows = cgroups.data(found)["cgroups"]
     assert {row["stops"] for row in rows} == {None}
     assert {tuple((case["when"], case["stops"]) for case in row["cases"]) for row in rows} == {
         (

@@ -8,14 +8,12 @@ from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, 
 from kubectl_cgaudit.cli import output
 from kubectl_cgaudit.errors import InputError, UsageError
 
-_FORMATS = ("text", "json")
-
 
 @click.command("convert")
 @click.argument("request", required=False)
 @click.option("--shares", type=int, metavar="N", help=f"cgroup v1 shares, {MIN_SHARES}..{MAX_SHARES}.")
 @click.option("--weight", type=int, metavar="N", help=f"cgroup v2 weight, {MIN_WEIGHT}..{MAX_WEIGHT}.")
-@output.option(_FORMATS)
+@output.option(output.VIEW)
 def convert_command(request: str | None, shares: int | None, weight: int | None, outputs: tuple[str, ...]) -> int:
     """Convert a CPU REQUEST such as 250m, shares or a weight with both formulas, and back.
 
@@ -24,7 +22,7 @@ def convert_command(request: str | None, shares: int | None, weight: int | None,
     """
     from kubectl_cgaudit.report import convert
 
-    wanted = output.parse(outputs, _FORMATS)
+    wanted = output.parse(outputs, output.VIEW)
     if sum(value is not None for value in (request, shares, weight)) != 1:
         raise UsageError("convert takes one of a CPU request such as 250m, --shares or --weight")
     if request is not None:
@@ -33,8 +31,7 @@ def convert_command(request: str | None, shares: int | None, weight: int | None,
         result = convert.of_shares(_within(shares, MIN_SHARES, MAX_SHARES, "--shares"), None)
     else:
         result = convert.of_weight(_within(weight or 0, MIN_WEIGHT, MAX_WEIGHT, "--weight"))
-    write = {"text": convert.as_text, "json": convert.as_json}
-    output.deliver([(each, write[each.format](result)) for each in wanted])
+    output.deliver_view(wanted, lambda _: convert.as_text(result), lambda: result)
     return 0
 
 

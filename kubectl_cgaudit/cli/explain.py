@@ -1,6 +1,5 @@
 """`kubectl cgaudit explain`."""
 
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -11,23 +10,21 @@ from kubectl_cgaudit.cli.tree import after_gaps, compare, exit_code, find_node
 from kubectl_cgaudit.collect.model import Cluster, Pod
 from kubectl_cgaudit.errors import NotFoundError, UsageError
 
-_FORMATS = ("text", "json")
-
 
 @click.command("explain")
 @click.argument("pod", metavar="NAMESPACE/POD")
 @options.source_options
 @options.to_option
-@output.option(_FORMATS)
+@output.option(output.VIEW)
 def explain_command(pod: str, to: str, outputs: tuple[str, ...], **flags: Any) -> int:
     """Show the arithmetic of one pod, from its spec to its share of the node's CPU, level by level.
 
     \b
     Example: kubectl cgaudit explain shop/checkout-d5491e7e7-37202 --states states.yaml
 
-    -o json has the numbers without the arithmetic: of tree -o json what is this pod's, and what is no pod's.
+    -o json and -o yaml have the numbers without the arithmetic: of tree's what is this pod's, and what is no pod's.
     """
-    wanted = output.parse(outputs, _FORMATS, spared.inputs(flags, to))
+    wanted = output.parse(outputs, output.VIEW, spared.inputs(flags, to))
     from kubectl_cgaudit.detect.handlers import handler
     from kubectl_cgaudit.report import cgroups, explain
 
@@ -42,13 +39,11 @@ def explain_command(pod: str, to: str, outputs: tuple[str, ...], **flags: Any) -
         raise after_gaps(absent(given, name, cluster, before), cluster)
     found = _find(before or given, name, cluster)
     comparison = find_node(found.node or "", cluster, comparisons)
-    write: dict[str, Callable[[output.Output], str]] = {
-        "text": lambda each: explain.render(
-            comparison, found, handler(found.runtime_class, cluster), output.screen(each)
-        ),
-        "json": lambda _: cgroups.as_json((comparison,), (found.namespace, found.name)),
-    }
-    output.deliver([(each, write[each.format](each)) for each in wanted])
+    output.deliver_view(
+        wanted,
+        lambda screen: explain.render(comparison, found, handler(found.runtime_class, cluster), screen),
+        lambda: cgroups.data((comparison,), (found.namespace, found.name)),
+    )
     return exit_code(cluster, comparisons)
 
 

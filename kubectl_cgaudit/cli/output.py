@@ -26,6 +26,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _FEW = 3
 _LEVEL = 6
 """Of gzip: more takes longer, and saves little of JSON."""
+VIEW = ("text", "json", "yaml")
+"""The formats of what shows one thing: text for people, its data for programs."""
 _FOR_PEOPLE = ("table", "wide", "text")
 _INSTEAD = "write to a file with -o FORMAT=FILE"
 
@@ -102,6 +104,18 @@ def deliver(texts: Sequence[tuple[Output, str]]) -> None:
             outlet(text)
         _tell(output, outlet)
     raise_one(failures)
+
+
+def deliver_view(outputs: Sequence[Output], text: Callable[["Screen"], str], data: Callable[[], object]) -> None:
+    """Write formats of VIEW: what `text` makes for a screen, and what there is as `data`."""
+    from kubectl_cgaudit.plain import as_json, as_yaml
+
+    write: dict[str, Callable[[Output], str]] = {
+        "text": lambda output: text(screen(output)),
+        "json": lambda _: as_json(data()),
+        "yaml": lambda _: as_yaml(data()),
+    }
+    deliver([(output, write[output.format](output)) for output in outputs])
 
 
 def deliver_audit(audit: "Audit", outputs: Sequence[Output]) -> None:

@@ -1,6 +1,6 @@
 """`kubectl cgaudit tree`."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import click
@@ -17,7 +17,6 @@ from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.text import named
 
-_FORMATS = ("text", "json")
 _NAMED = 10
 _PROXY_WARNING = (
     "warning: --kubelet=proxy uses nodes/proxy; whoever may use that may also run commands in every container of the node "
@@ -29,7 +28,7 @@ _PROXY_WARNING = (
 @click.argument("node", required=False)
 @options.source_options
 @options.to_option
-@output.option(_FORMATS)
+@output.option(output.VIEW)
 def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: Any) -> int:
     """Show the cgroup tree of NODE, or of all nodes: every weight, quota and share, before and after.
 
@@ -40,16 +39,12 @@ def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: A
     """
     from kubectl_cgaudit.report import cgroups
 
-    wanted = output.parse(outputs, _FORMATS, spared.inputs(flags, to))
+    wanted = output.parse(outputs, output.VIEW, spared.inputs(flags, to))
     cluster, comparisons = compare(to, flags)
     shown = of_node(node, cluster, comparisons)
     if not shown:
         say(f"there is no Linux node that reports its CPU; there are {visible(_others(cluster))}")
-    write: dict[str, Callable[[output.Output], str]] = {
-        "text": lambda each: cgroups.as_text(shown, output.screen(each)),
-        "json": lambda _: cgroups.as_json(shown),
-    }
-    output.deliver([(each, write[each.format](each)) for each in wanted])
+    output.deliver_view(wanted, lambda screen: cgroups.as_text(shown, screen), lambda: cgroups.data(shown))
     return exit_code(cluster, comparisons)
 
 

@@ -1,6 +1,5 @@
 """`kubectl cgaudit verify`."""
 
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -10,7 +9,6 @@ from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
 from kubectl_cgaudit.cli.tree import exit_code, read
 from kubectl_cgaudit.errors import UsageError
 
-_FORMATS = ("text", "json")
 _NOT_ASKED = "verify needs the kubelets' answers; add --kubelet=proxy, --kubelet=direct or --kubelet=files:DIR"
 _NOT_SAVED = (
     "verify needs the kubelets' answers; with -f add --kubelet=files:DIR, or give a snapshot taken with --kubelet"
@@ -19,7 +17,7 @@ _NOT_SAVED = (
 
 @click.command("verify")
 @options.source_options
-@output.option(_FORMATS)
+@output.option(output.VIEW)
 def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     """Compare what is predicted with what the kubelets measure, cgroup by cgroup: to check an upgrade afterwards.
 
@@ -32,7 +30,7 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     from kubectl_cgaudit.judge.verify import verify
     from kubectl_cgaudit.report import verify as report
 
-    wanted = output.parse(outputs, _FORMATS, spared.inputs(flags))
+    wanted = output.parse(outputs, output.VIEW, spared.inputs(flags))
     chosen = options.source(flags)
     options.refuse_choice(chosen, "verify compares every cgroup of a node, as a slice holds the pods of all namespaces")
     if chosen.kubelet is None and not chosen.files:
@@ -41,11 +39,7 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     if cluster.kubelets is None:
         raise UsageError(_NOT_SAVED)
     result = verify(cluster, rules)
-    write: dict[str, Callable[[output.Output], str]] = {
-        "text": lambda each: report.as_text(result, output.screen(each)),
-        "json": lambda _: report.as_json(result),
-    }
-    output.deliver([(each, write[each.format](each)) for each in wanted])
+    output.deliver_view(wanted, lambda screen: report.as_text(result, screen), lambda: result)
     shown = output.Output("text", None) in wanted
     incomplete = exit_code(cluster, told=set(result.not_compared) if shown else ())
     if result.differences or result.contradicted:

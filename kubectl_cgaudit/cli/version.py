@@ -6,9 +6,7 @@ import click
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cli import output
-from kubectl_cgaudit.plain import indented
 
-_FORMATS = ("text", "json", "yaml")
 _WORDS = {
     "version": "kubectl cgaudit",
     "schemaVersion": "JSON schema",
@@ -19,24 +17,18 @@ _WORDS = {
 
 
 @click.command("version")
-@output.option(_FORMATS)
+@output.option(output.VIEW)
 def version_command(outputs: tuple[str, ...]) -> int:
     """Say which version this is, how new its knowledge is, and what it runs on. No cluster is asked.
 
     \b
     Example: kubectl cgaudit version -o json
     """
-    import yaml
-
-    wanted = output.parse(outputs, _FORMATS)
+    wanted = output.parse(outputs, output.VIEW)
     found = facts()
     width = max(map(len, _WORDS.values())) + 2
-    texts = {
-        "text": "".join(f"{_WORDS[name]:{width}}{value}\n" for name, value in found.items()),
-        "json": indented(found) + "\n",
-        "yaml": yaml.safe_dump(found, sort_keys=False),
-    }
-    output.deliver([(each, texts[each.format]) for each in wanted])
+    text = "".join(f"{_WORDS[name]:{width}}{value}\n" for name, value in found.items())
+    output.deliver_view(wanted, lambda _: text, lambda: found)
     return 0
 
 

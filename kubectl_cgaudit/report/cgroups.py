@@ -1,4 +1,4 @@
-"""`tree`: every cgroup of a node before and after, as a drawing or as JSON."""
+"""`tree`: every cgroup of a node before and after, as a drawing or as data."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
 from kubectl_cgaudit.judge.rounding import rounded
-from kubectl_cgaudit.plain import indented
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.report import fates
 from kubectl_cgaudit.report.beside import beside
@@ -18,7 +17,7 @@ from kubectl_cgaudit.report.words import arrow, percent
 _UNITS = {"v1": "SHARES", "v2": "WEIGHT"}
 
 
-def as_json(comparisons: Sequence[Comparison], pod: tuple[str, str] | None = None) -> str:
+def data(comparisons: Sequence[Comparison], pod: tuple[str, str] | None = None) -> dict[str, Any]:
     """`{"cgroups": [...]}`, a row a cgroup; of a `pod`, its namespace and name, its own rows and those that are of no pod.
 
     On a node with open questions a row has `cases`, one for each possibility, and `now`, `after` and `stops` hold
@@ -26,7 +25,7 @@ def as_json(comparisons: Sequence[Comparison], pod: tuple[str, str] | None = Non
     """
     rows = (row for comparison in comparisons for row in _rows(comparison))
     kept = [row for row in rows if pod is None or row["pod"] is None or (row["namespace"], row["pod"]) == pod]
-    return indented({"cgroups": kept}) + "\n"
+    return {"cgroups": kept}
 
 
 def _rows(comparison: Comparison) -> Iterable[dict[str, Any]]:

@@ -12,7 +12,6 @@ from kubectl_cgaudit.cgroups.weights import (
     shares_with_weight,
     weight_of,
 )
-from kubectl_cgaudit.plain import indented
 
 _FORMULAS: tuple[Formula, ...] = ("linear", "quadratic")
 
@@ -53,11 +52,6 @@ def _same(weight: int, formula: Formula) -> dict[str, Any]:
     # Whatever asks for more has the greatest shares too.
     most = None if last == MAX_SHARES else ((last + 1) * 1000 - 1) // 1024
     return {"shares_with_this_weight": [first, last], "requests_milli": [least, most]}
-
-
-def as_json(result: dict[str, Any]) -> str:
-    """The result for programs."""
-    return indented(result) + "\n"
 
 
 def as_text(result: dict[str, Any]) -> str:

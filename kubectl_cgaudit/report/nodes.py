@@ -1,11 +1,11 @@
 """`nodes`: what each node runs, how surely that is known, and what would settle the rest."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit
-from kubectl_cgaudit.plain import indented
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, columns, cut, grid, wrap
 from kubectl_cgaudit.report.words import counted, named
 
@@ -25,7 +25,7 @@ _OF_NODE = 4
 _WIDEST = 34
 
 
-def as_json(nodes: Sequence[NodeAudit], *, events_read: bool) -> str:
+def data(nodes: Sequence[NodeAudit], *, events_read: bool) -> dict[str, Any]:
     """What is known of every node, with its evidence."""
     rows = [
         {
@@ -40,7 +40,7 @@ def as_json(nodes: Sequence[NodeAudit], *, events_read: bool) -> str:
         }
         for node in nodes
     ]
-    return indented({"nodes": rows, "settle": settle(nodes, events_read=events_read)}) + "\n"
+    return {"nodes": rows, "settle": settle(nodes, events_read=events_read)}
 
 
 def as_text(

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from kubectl_cgaudit.judge.verify import Difference, Verification
-from kubectl_cgaudit.plain import indented
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, grid, wrap
 from kubectl_cgaudit.report.words import counted, named
 
@@ -15,11 +14,6 @@ _MEANING = (
     "write a slice anew once a minute, so one that is greater may hold pods that are gone: verify again before you believe it. "
     "Numbers are cpu.weight on cgroup v2, cpu.shares on v1."
 )
-
-
-def as_json(result: Verification) -> str:
-    """The verification for programs."""
-    return indented(result) + "\n"
 
 
 def as_text(result: Verification, screen: Screen = PLAIN) -> str:
