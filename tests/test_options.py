@@ -1,5 +1,6 @@
 """Flags: what they are read into, and what is refused."""
 
+import os
 from datetime import datetime, timezone
 from typing import Any
 
@@ -8,10 +9,11 @@ import pytest
 
 from kubectl_cgaudit.cli import options, policy
 from kubectl_cgaudit.cli.audit import group
+from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.collect import live
 from kubectl_cgaudit.detect.runtime import FIRST_QUADRATIC
 from kubectl_cgaudit.errors import UsageError
-from tests.support import GOLDEN, cluster, container, node, pod
+from tests.support import GOLDEN, RECORDED_FLAGS, cluster, container, node, pod
 
 NONE: dict[str, Any] = {
     "files": (),
@@ -56,6 +58,48 @@ def test_standard_input_is_read_once() -> None:
     assert source(files=("-", "f")).files == ("-", "f")
     with pytest.raises(UsageError, match=r"^-f - can be given once: there is one standard input$"):
         source(files=("-", "f", "-"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--states", "a", "--states=b"], "--states is given twice (a and b)"),
+        (["--states", "a", "tree", "--states", "b"], "--states is given twice (a and b)"),
+        (["diff", "x", "y", "--states-after", "a", "--states-after", "b"], "--states-after is given twice (a and b)"),
+        (["--to", "v2", "explain", "x/y", "--to", "v2"], "--to is given twice (v2 and v2)"),
+        (["--to", "v2", "manifests", "--to", "runtime"], "--to is given twice (v2 and runtime)"),
+        (["--policy", "a", "--policy", "b"], "--policy is given twice (a and b)"),
+        (["report", "x", "--baseline", "a", "--baseline", "b"], "--baseline is given twice (a and b)"),
+        (["nodes", "--kubelet=files:a", "--kubelet=files:b"], "--kubelet is given twice (files:a and files:b)"),
+    ],
+)
+def test_of_what_holds_one_thing_none_is_dropped(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words) == 2
+    assert capsys.readouterr().err.startswith(f"error: {said}, and holds one; ")
+
+
+def test_what_is_given_once_counts_on_both_sides_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tree", "worker-c", *RECORDED_FLAGS, "--to", "v2"]) == 0
+    behind = capsys.readouterr().out
+    assert run([*RECORDED_FLAGS, "--to", "v2", "tree", "worker-c"]) == 0
+    assert capsys.readouterr().out == behind
+    assert run(["tree", "worker-c", *RECORDED_FLAGS]) == 0
+    assert capsys.readouterr().out != behind
+
+
+@pytest.mark.parametrize("words", [["-o", "csv"], ["tree", "-o", "json"], ["explain", "data/postgres-1", "-o", "json"]])
+def test_a_target_comes_through_a_pipe(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    shown = []
+    for rule in (b"- {cgroup: v2}", b"- {system_slice: 39}"):
+        reader, writer = os.pipe()
+        os.write(writer, rule)
+        os.close(writer)
+        assert run([*words, *RECORDED_FLAGS, "--to", f"/dev/fd/{reader}"]) == 0
+        os.close(reader)
+        shown.append(capsys.readouterr().out)
+    assert shown[0] != shown[1]
 
 
 def test_an_empty_namespace_or_selector_is_none() -> None:

@@ -75,10 +75,11 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
     from kubectl_cgaudit.judge import thresholds as judged
     from kubectl_cgaudit.judge.build import audit
 
-    wanted = output.parse(outputs, FORMATS, spared.inputs(flags, to), flags["baseline"])
+    target = scenario.parse(to)
+    wanted = output.parse(outputs, FORMATS, spared.inputs(flags, target.file), flags["baseline"])
     chosen = options.source(flags)
     judging = policy.read(flags["policy"], flags["baseline"], flags["fail_on"])
-    target, limits, stamp = scenario.parse(to), judged.parse(judging.thresholds(thresholds)), _stamp()
+    limits, stamp = judged.parse(judging.thresholds(thresholds)), _stamp()
     cluster, rules = read(chosen, measured=False)
     with _no_cycles():
         result = policy.judged(audit(cluster, rules, target, limits, stamp), judging)

@@ -7,13 +7,12 @@ import click
 import msgspec
 from msgspec import Struct
 
-from kubectl_cgaudit.cli import output
+from kubectl_cgaudit.cli import options, output
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
 from kubectl_cgaudit.cli.options import DEFAULT_TO
 from kubectl_cgaudit.cli.progress import Progress
-from kubectl_cgaudit.cli.repeatable import Repeatable
-from kubectl_cgaudit.cli.spared import target_file
+from kubectl_cgaudit.cli.repeatable import Once, Repeatable
 from kubectl_cgaudit.errors import InputError, UsageError
 from kubectl_cgaudit.judge import scenario
 from kubectl_cgaudit.judge.audit import Audit
@@ -39,12 +38,22 @@ class _Head(Struct, rename="camel"):
 @click.argument("after")
 @click.option(
     "--to",
+    cls=Once,
+    instead=options.COMBINE,
     metavar="TARGET",
     help=f"What was predicted for BEFORE, as for the audit; an audit holds its own. [default: {DEFAULT_TO}]",
 )
-@click.option("--states", metavar="FILE", help="What the nodes of BEFORE ran: a whole states file, if it is no audit.")
+@click.option(
+    "--states",
+    cls=Once,
+    instead=options.ONE_FILE,
+    metavar="FILE",
+    help="What the nodes of BEFORE ran: a whole states file, if it is no audit.",
+)
 @click.option(
     "--states-after",
+    cls=Once,
+    instead=options.ONE_FILE,
     metavar="FILE",
     help="What all nodes of AFTER run: a whole states file, not only what changed, if it is no audit. Without it only "
     "AFTER's own evidence counts.",
@@ -80,10 +89,10 @@ def diff_command(
     """
     from kubectl_cgaudit.judge.diff.build import diff
 
-    wanted = output.parse(outputs, _FORMATS, (before, after, states, states_after, target_file(to)))
+    target = scenario.parse(to) if to is not None else None
+    wanted = output.parse(outputs, _FORMATS, (before, after, states, states_after, target.file if target else None))
     if before == after == "-":
         raise UsageError("- can be given once: there is one standard input")
-    target = scenario.parse(to) if to is not None else None
     given = {"--to": to, "--states": states, "--threshold": thresholds}
     first = _read(before, given, target or scenario.parse(DEFAULT_TO), states, thresholds)
     second = _read(after, {"--states-after": states_after}, _STAYS, states_after, ())

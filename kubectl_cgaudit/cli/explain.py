@@ -24,16 +24,18 @@ def explain_command(pod: str, to: str, outputs: tuple[str, ...], **flags: Any) -
 
     -o json and -o yaml have the numbers without the arithmetic: of tree's what is this pod's, and what is no pod's.
     """
-    wanted = output.parse(outputs, output.VIEW, spared.inputs(flags, to))
     from kubectl_cgaudit.detect.handlers import handler
+    from kubectl_cgaudit.judge import scenario
     from kubectl_cgaudit.report import cgroups, explain
 
+    target = scenario.parse(to)
+    wanted = output.parse(outputs, output.VIEW, spared.inputs(flags, target.file))
     before, _, name = bare(pod, "pod", "pods", "po").rpartition("/")
     given = flags["namespace"] or ""
     if not (before or given) or not name:
         missing = "namespace" if name else "pod"
         raise UsageError(f"{pod!r} names no {missing}; write NAMESPACE/POD, or give -n NAMESPACE")
-    cluster, comparisons = compare(to, flags, home=before)
+    cluster, comparisons = compare(target, flags, home=before)
     if given and before and all(each.namespace != before for each in cluster.pods):
         # As kubectl takes it: deploy/checkout -n shop.
         raise after_gaps(absent(given, name, cluster, before), cluster)

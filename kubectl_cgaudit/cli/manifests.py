@@ -4,9 +4,10 @@ from typing import Any
 
 import click
 
-from kubectl_cgaudit.cli import output
+from kubectl_cgaudit.cli import options, output
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.policy import LEVELS
+from kubectl_cgaudit.cli.repeatable import Once
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.manifests.render import RENDERERS
 from kubectl_cgaudit.manifests.settings import IMAGE, MEMORY, NAMESPACE, SCHEDULE, SINKS, Settings
@@ -28,7 +29,13 @@ _NO_IMAGE = (
     show_default=True,
     help="When it runs, in the controller manager's time zone.",
 )
-@click.option("--to", metavar="TARGET", help="Where the nodes go, as for the audit; no file.")
+@click.option(
+    "--to",
+    cls=Once,
+    instead=options.COMBINE,
+    metavar="TARGET",
+    help="Where the nodes go, as for the audit; no file.",
+)
 @click.option("--fail-on", type=click.Choice(LEVELS), help="As for the audit: the job fails on such findings.")
 @click.option("--states-configmap", metavar="NAME", help="A ConfigMap with the states file under the key states.yaml.")
 @click.option("--kubelet", metavar="direct", help="Also measure; adds get on nodes/metrics and nodes/configz.")
@@ -76,7 +83,7 @@ def manifests_command(outputs: tuple[str, ...], **flags: Any) -> int:
 def _target(to: str | None) -> str | None:
     from kubectl_cgaudit.judge import scenario
 
-    if to is not None and scenario.parse(to).rules:
+    if to is not None and scenario.parse(to).file:
         raise UsageError(f"--to: {to} is a file here, which the job does not have; name the target, such as v2+runtime")
     return to
 

@@ -23,10 +23,11 @@ def nodes_command(node: str | None, outputs: tuple[str, ...], *, evidence: bool,
     It ends with what would settle the unknowns, cheapest first. Every Linux node is shown, whatever -n and -l say.
     """
     from kubectl_cgaudit.judge import nodes as judged
+    from kubectl_cgaudit.judge import scenario
     from kubectl_cgaudit.report import nodes
 
     wanted = output.parse(outputs, output.VIEW, spared.inputs(flags))
-    cluster, comparisons = compare(DEFAULT_TO, flags)
+    cluster, comparisons = compare(scenario.parse(DEFAULT_TO), flags)
     found = judged.judge(of_node(node, cluster, comparisons), cluster)
     read = cluster.cgroup_v1_warnings is not None
     others = [f"{each.name} ({each.kind})" for each in cluster.nodes if each.kind != "linux" and node is None]

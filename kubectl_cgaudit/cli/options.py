@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from kubectl_cgaudit.cli.repeatable import Repeatable
+from kubectl_cgaudit.cli.repeatable import Once, Repeatable
 from kubectl_cgaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from kubectl_cgaudit.detect.states import Rule
 
 DEFAULT_TO = "v2+runtime"
+ONE_FILE = "write both lists of rules into one file, where later rules win"
+COMBINE = "combine targets with commas: v2,runc=1.3.6"
+"""What to do where a flag is given twice."""
 F = TypeVar("F", bound=Callable[..., Any])
 _LONGEST_SECONDS = 1e9
 """More fits into no timeout of the system."""
@@ -30,7 +33,13 @@ _INPUT = (
         help="Audit what kubectl get nodes,pods -A -o json (or yaml) printed instead of a live cluster; "
         "gzip is fine, - is standard input. Repeat for more files: they are read together.",
     ),
-    click.option("--states", metavar="FILE", help="What the nodes run: a YAML list of rules (see README)."),
+    click.option(
+        "--states",
+        cls=Once,
+        instead=ONE_FILE,
+        metavar="FILE",
+        help="What the nodes run: a YAML list of rules (see README).",
+    ),
     click.option("-n", "--namespace", metavar="NS", help="Report only this namespace; the others' pods still compete."),
     click.option("-A", "--all-namespaces", is_flag=True, help="Report all namespaces (the default)."),
     click.option(
@@ -58,6 +67,8 @@ _CONNECTION = (
 _KUBELET = (
     click.option(
         "--kubelet",
+        cls=Once,
+        instead="give one of them; saved answers of all nodes lie in one folder",
         metavar="proxy|direct|files:DIR",
         help="Also measure: proxy asks every kubelet through the API server (needs nodes/proxy, which allows running commands "
         "in containers too); direct at its own port, for jobs in the cluster (needs nodes/metrics and nodes/configz); "
@@ -69,6 +80,8 @@ _KUBELET = (
 )
 _TO = click.option(
     "--to",
+    cls=Once,
+    instead=COMBINE,
     default=DEFAULT_TO,
     show_default=True,
     metavar="TARGET",

@@ -11,6 +11,7 @@ import click
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
 from kubectl_cgaudit.cli.options import refuse_empty
+from kubectl_cgaudit.cli.repeatable import Once
 from kubectl_cgaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,12 +24,16 @@ LEVELS = ("none", "low", "medium", "high", "critical")
 _FLAGS = (
     click.option(
         "--policy",
+        cls=Once,
+        instead="write both into one file",
         metavar="FILE",
         type=click.Path(),
         help="Thresholds, severities and exceptions that were agreed on: YAML (see docs/policy.md).",
     ),
     click.option(
         "--baseline",
+        cls=Once,
+        instead="give the audit that counts",
         metavar="FILE",
         type=click.Path(),
         help="Count only what is new against this audit, which -o json wrote; only -o json may replace it.",

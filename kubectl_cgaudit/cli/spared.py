@@ -10,19 +10,12 @@ from kubectl_cgaudit.errors import CgauditError, UsageError
 _SAVED = "files:"
 
 
-def inputs(flags: Mapping[str, Any], to: str | None = None) -> Iterator[str | None]:
-    """The files that these flags and --to read. Raises UsageError for a wrong --to."""
-    yield from (*flags["files"], flags["states"], flags.get("policy"), target_file(to))
+def inputs(flags: Mapping[str, Any], target: str | None = None) -> Iterator[str | None]:
+    """The files that these flags read, and that of --to."""
+    yield from (*flags["files"], flags["states"], flags.get("policy"), target)
     yield from _answers(flags["kubelet"] or "")
     if not flags["files"]:
         yield from _credentials(flags["kubeconfig"])
-
-
-def target_file(to: str | None) -> str | None:
-    """The file that --to names, if it names one. Raises UsageError where it says nothing."""
-    from kubectl_cgaudit.judge import scenario
-
-    return to if to is not None and scenario.parse(to).rules else None
 
 
 def places(paths: Iterable[str | None]) -> frozenset[str]:

@@ -14,6 +14,7 @@ from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.errors import InterruptedAuditError, NotFoundError, UnreadError
 from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.scenario import Scenario
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.text import named
 
@@ -37,10 +38,12 @@ def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: A
 
     Pods of every namespace are shown, whatever -n and -l say: they compete.
     """
+    from kubectl_cgaudit.judge import scenario
     from kubectl_cgaudit.report import cgroups
 
-    wanted = output.parse(outputs, output.VIEW, spared.inputs(flags, to))
-    cluster, comparisons = compare(to, flags)
+    target = scenario.parse(to)
+    wanted = output.parse(outputs, output.VIEW, spared.inputs(flags, target.file))
+    cluster, comparisons = compare(target, flags)
     shown = of_node(node, cluster, comparisons)
     if not shown:
         say(f"there is no Linux node that reports its CPU; there are {visible(_others(cluster))}")
@@ -62,17 +65,15 @@ def read(chosen: options.Source, *, measured: bool = True) -> tuple[Cluster, tup
         progress.close()
 
 
-def compare(to: str, flags: dict[str, Any], home: str = "") -> tuple[Cluster, tuple[Comparison, ...]]:
+def compare(target: "Scenario", flags: dict[str, Any], home: str = "") -> tuple[Cluster, tuple[Comparison, ...]]:
     """Read the input and compare its nodes. What of --states and --to speaks of nothing there is said on stderr.
 
     `home` is the namespace that is read where not all of them can be and none is chosen.
     """
-    from kubectl_cgaudit.judge import scenario
     from kubectl_cgaudit.judge.compare import compare as compare_nodes
     from kubectl_cgaudit.judge.unmatched import unmatched
 
     chosen = options.source(flags)._replace(home=home)
-    target = scenario.parse(to)
     cluster, rules = read(chosen)
     comparisons = compare_nodes(cluster, rules, target)
     for what in unmatched(cluster, comparisons, rules, target):

@@ -43,6 +43,8 @@ class Scenario(Struct, frozen=True):
     runtimes: tuple[Runtime, ...]
     kubelet: KubeletVersion | None
     rules: tuple[Rule, ...]
+    file: str | None = None
+    """The path of the file that says it. It is read once: what comes through a pipe comes once."""
 
     def describe(self) -> str:
         """The migration in words."""
@@ -107,7 +109,8 @@ def parse(to: str) -> Scenario:
 
 def _is_file(to: str) -> bool:
     try:
-        return Path(to).is_file()
+        # A pipe too, as a shell makes one of <(...).
+        return Path(to).exists() and not Path(to).is_dir()
     except (OSError, ValueError):  # A text that no file name can be.
         return False
 
@@ -127,7 +130,7 @@ def _from_file(to: str) -> Scenario:
                 f"--to {rule.where}: set_by says who set what is there now; say it in the file for --states, and here what "
                 "system_slice and root become"
             )
-    return Scenario(Path(to).name, v2=False, new_runtime=False, runtimes=(), kubelet=None, rules=rules)
+    return Scenario(Path(to).name, v2=False, new_runtime=False, runtimes=(), kubelet=None, rules=rules, file=to)
 
 
 def ways(
