@@ -8,6 +8,7 @@ import yaml
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
+from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.judge import scenario
 from kubectl_cgaudit.judge.audit import Audit, NodeAudit
@@ -18,7 +19,19 @@ from kubectl_cgaudit.judge.diff.types import Diff
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.report import diff_content, diff_data, diff_html, diff_markdown, diff_table
 from tests.diff_support import BOTH, MOVED, N1, N2, A, after_rules, flat, now_of, of_nodes, only
-from tests.support import STATES, V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod, recorded
+from tests.support import (
+    STATES,
+    V1,
+    V2_LINEAR,
+    V2_QUADRATIC,
+    audited,
+    cluster,
+    container,
+    node,
+    pod,
+    recorded,
+    with_kubelets,
+)
 
 
 def first_node(rules: str = V1, **fields: Any) -> NodeAudit:
@@ -327,6 +340,55 @@ def test_what_the_evidence_contradicts_never_came_true() -> None:
         f"Now, the evidence on worker-b contradicts what was said: {SAYS}.",
         f"Now, the evidence on worker-b contradicts what was said: {SAYS.replace('default', 'runc-old')}.",
     )
+
+
+def test_what_moved_by_a_word_that_the_evidence_contradicts_is_not_known_to_have_moved() -> None:
+    def outcomes(of: Cluster) -> tuple[dict[str, str], dict[str, str]]:
+        """By handler of worker-b, and by container of a workload that runs there only."""
+        before = audit(of, states.load(str(STATES)), scenario.parse("v2"), Thresholds(), None)
+        after = audit(of, states.parse(after_rules(), "after.yaml"), scenario.parse("v2"), Thresholds(), None)
+        found = diff(before, after)
+        runtimes = {key[2]: row[0] for key, row in of_nodes(found).items() if key[:2] == ("worker-b", "runtime")}
+        rows = {f"{key[2]} {key[3]}": row[0] for key, row in flat(found).items() if key[0] == "data/redis"}
+        return runtimes, rows
+
+    # Of crun-old nothing speaks against the file's word.
+    assert outcomes(recorded()) == (
+        {"crun-old": "unpredicted", "default": "unknown", "runc-old": "unknown"},
+        {
+            "redis weight": "unknown",
+            "exporter weight": "unknown",
+            "exporter quota-us": "unknown",
+            "exporter share": "unknown",
+            "exporter against-system": "unknown",
+            "exporter in-pod": "unknown",
+        },
+    )
+    # Measured weights are what they were; the quota is taken from the word.
+    assert outcomes(with_kubelets(recorded())) == (
+        {"crun-old": "unknown", "default": "unknown", "runc-old": "unknown"},
+        {"exporter quota-us": "unknown"},
+    )
+
+
+def test_a_cgroup_version_that_the_evidence_contradicts_decides_nothing_on_its_node() -> None:
+    warned = replace(cluster(N1, A), cgroup_v1_warnings={"n1": "2026-11-20T00:00:00Z"})
+    # A CgroupV1 event speaks against v2, so neither that it moved nor how is known.
+    found = diff(audited(warned, V1, "runtime"), now_of(warned, V2_LINEAR))
+    assert {key[1]: row[0] for key, row in of_nodes(found).items()} == {
+        "cgroup": "unknown",
+        "kubepods": "unknown",
+        "system-slice": "unknown",
+        "pods-per-system": "unknown",
+        "runtime": "as-before",
+    }
+    assert {row[0] for row in flat(found).values()} == {"unknown"}
+    (n1,) = found.nodes
+    assert n1.because[0].startswith("the evidence on n1 contradicts what was said: cgroup: test rule 1 says v2, but ")
+    assert found.summary.sentence.endswith("Nothing is known to have moved that nobody predicted.")
+    # Where the word and the evidence agree it is known.
+    agreed = diff(audited(warned, V1, "v2"), now_of(warned, V1))
+    assert {row[0] for row in (*of_nodes(agreed).values(), *flat(agreed).values())} == {"as-before"}
 
 
 def test_the_contradictions_are_in_every_format() -> None:

@@ -170,6 +170,8 @@ class _Comparison:
                 driver_known=nodes.driver_known(was, now),
                 unnamed=nodes.unnamed(was) | nodes.unnamed(now),
                 contradictions=nodes.against(was, now),
+                contested=nodes.contested(was, now, measured=True),
+                guessed=nodes.contested(was, now, measured=False),
                 lost=any(case.stops for case in was.cases),
                 kubelets=(was.kubelet_version, now.kubelet_version),
             )

@@ -49,7 +49,11 @@ def compare(before: NodeAudit, after: NodeAudit, limit: Limit) -> NodeDiff:
         measures = [in_doubt(each, all_of_it=True) if each.what in _OF_THE_ROOT else each for each in measures]
     because: list[str] = []
     if contradictions := against(before, after):
-        doubted = against_evidence(measures)
+        said = contested(before, after, measured=True)
+        doubted = [
+            against_evidence(each, contested=(f"runtime:{each.of}" if each.of else "cgroup") in said)
+            for each in measures
+        ]
         if doubted != measures:
             because += contradictions
         measures = doubted
@@ -83,6 +87,21 @@ def against(before: NodeAudit, after: NodeAudit) -> tuple[str, ...]:
     """What the evidence says against what was said of either; once, if it says the same of both."""
     both = [contradicted(node.name) + "; ".join(node.contradictions) for node in (before, after) if node.contradictions]
     return tuple(dict.fromkeys(both))
+
+
+def contested(*nodes: NodeAudit, measured: bool) -> frozenset[str]:
+    """What is taken from a states file though the evidence on one of the nodes contradicts it: `cgroup`, `runtime:default`.
+
+    `measured`: also where that evidence is the weights of running containers, which stand whatever runs next.
+    """
+    return frozenset(
+        about
+        for node in nodes
+        for about, known in node.known.items()
+        if known.confidence == "assumed"
+        and any(words.startswith(f"{about}: ") for words in node.contradictions)
+        and (measured or all(each.about != about or each.confidence != "certain" for each in node.evidence))
+    )
 
 
 def as_many(before: NodeAudit, after: NodeAudit) -> bool:

@@ -92,9 +92,11 @@ def in_doubt(measure: Measure, *, all_of_it: bool) -> Measure:
     return measure
 
 
-def against_evidence(measures: Iterable[Measure]) -> list[Measure]:
-    """The measures where evidence contradicts what is said of the node now: nothing came true for sure."""
-    return [in_doubt(measure, all_of_it=False) for measure in measures]
+def against_evidence(measure: Measure, *, contested: bool) -> Measure:
+    """The measure where evidence contradicts what is said of its node: it never came true. `contested`: what it
+    rests on is said against that evidence, so it did not surely move or stay behind either.
+    """
+    return in_doubt(measure, all_of_it=contested and measure.outcome != "unchanged")
 
 
 def consistent(measures: Sequence[Measure]) -> list[Measure]:

@@ -1,6 +1,6 @@
 """What came of the predictions for a pod and its containers."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from kubectl_cgaudit.judge.diff.outcome import (
     Limit,
     Number,
     Prediction,
+    against_evidence,
     consistent,
     in_doubt,
     listed,
@@ -65,6 +66,10 @@ class Around(Struct, frozen=True):
     """Runtime handlers of which only the formula is known on one of the nodes: their quotas are taken for those of runc."""
     contradictions: tuple[str, ...]
     """What the evidence on its nodes says against what was said of them."""
+    contested: frozenset[str]
+    """Of what that is where it was not believed, as `nodes.contested` names it."""
+    guessed: frozenset[str]
+    """The same without what was measured of running containers: their weights are known."""
     lost: bool
     """Whether the node it was on was said not to come back, if only in some case."""
     kubelets: tuple[str, str]
@@ -83,6 +88,7 @@ def compare(before: PodAudit, after: PodAudit, around: Around, limits: Limits, *
             respecified=why.respecified,
             known=around.version_known,
             rounded=why.rounded and not around.driver_known,
+            deciding={"cgroup"},
         )
         for measure in consistent(_measures(before.cases, after.cases, limits))
     ]
@@ -117,11 +123,18 @@ def _container(before: ContainerAudit, after: ContainerAudit, why: "_Why", limit
     changed = (before.request_milli, before.limit_milli) != (after.request_milli, after.limit_milli)
     changed = changed or why.before.handler != why.after.handler
     rounded = (_is_rounded(before) or _is_rounded(after)) and why.taken_for_runc
+    deciding = {"cgroup", f"runtime:{why.before.handler}", f"runtime:{why.after.handler}"}
     measures = []
     for measure in consistent(_measures(before.cases, after.cases, limits)):
         respecified = changed or (why.respecified and measure.what not in ("weight", "quota-us"))
         measures.append(
-            why.judged(measure, respecified=respecified, known=why.after.confidence != "unknown", rounded=rounded)
+            why.judged(
+                measure,
+                respecified=respecified,
+                known=why.after.confidence != "unknown",
+                rounded=rounded,
+                deciding=deciding,
+            )
         )
     return ContainerDiff(before.name, worst(measure.outcome for measure in measures), listed(measures))
 
@@ -132,7 +145,7 @@ def _gone(container: ContainerAudit, why: "_Why") -> ContainerDiff:
     if container.role not in COMPETING or all(before == predicted for before, predicted in was):
         return ContainerDiff(container.name, "unchanged", ())
     found = replace(of_words("weight", "", was, ["not there"]), outcome="otherwise")
-    measure = why.judged(found, respecified=True, known=True, rounded=False)
+    measure = why.judged(found, respecified=True, known=True, rounded=False, deciding=())
     return ContainerDiff(container.name, measure.outcome, (measure,))
 
 
@@ -187,21 +200,26 @@ class _Why:
         self._needed.add(cause)
         return measure if cause == "stops" else replace(measure, outcome="other-cause")
 
-    def judged(self, measure: Measure, *, respecified: bool, known: bool, rounded: bool) -> Measure:
+    def judged(
+        self, measure: Measure, *, respecified: bool, known: bool, rounded: bool, deciding: Collection[str]
+    ) -> Measure:
         """The measure, where something else explains it or the state now is not known. `rounded`: how a quota was or is rounded
-        is taken for granted.
+        is taken for granted. `deciding`: what of its nodes decides it, in the words of `nodes.contested`.
         """
         all_of_it = self.around.untold or self._is_open(measure, respecified=respecified, rounded=rounded)
         if not known or all_of_it:
             measure = in_doubt(measure, all_of_it=all_of_it)
-        if self.around.contradictions and measure.outcome == "came-true":
-            self._needed.add("evidence")
-            measure = in_doubt(measure, all_of_it=False)
         cause = self._cause(measure, respecified=respecified)
-        if cause is None:
+        if cause is not None:
+            self._needed.add(cause)
+            return replace(measure, outcome="other-cause")
+        if not self.around.contradictions:
             return measure
-        self._needed.add(cause)
-        return replace(measure, outcome="other-cause")
+        said = self.around.contested if measure.what == "quota-us" else self.around.guessed
+        doubted = against_evidence(measure, contested=not said.isdisjoint(deciding))
+        if doubted != measure:
+            self._needed.add("evidence")
+        return doubted
 
     def _is_open(self, measure: Measure, *, respecified: bool, rounded: bool) -> bool:
         """Whether what its number rests on is not known of one moment, so that a difference may be of the knowledge only."""
