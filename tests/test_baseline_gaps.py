@@ -3,10 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
+from kubectl_cgaudit.collect.assemble import with_answers
+from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.judge.audit import Audit, Finding, GapRecord
 from kubectl_cgaudit.judge.rules import coverage
 from tests.baseline_support import compared, ids
-from tests.support import V2_LINEAR, audited, cluster, container, node, pod
+from tests.support import V2_LINEAR, V2_QUADRATIC, audited, cluster, container, half_restarted, node, pod
 
 
 def without_nodes(*names: str) -> Audit:
@@ -90,3 +92,21 @@ def test_of_two_gaps_of_one_name_the_finding_tells_of_its_own() -> None:
     assert [coverage.Behind(gaps).of(each) for each in told] == gaps
     assert coverage.Behind(gaps).of(replace(told[0], rule="CGA002")) is None
     assert coverage.Behind(gaps).of(replace(told[0], subject=replace(told[0].subject, name="node a1"))) is None
+
+
+def test_what_kubelets_showed_is_not_gone_where_they_are_not_asked() -> None:
+    """They did not answer then, or showed containers of both formulas: without --kubelet neither is seen."""
+    note = "The baseline asked the kubelets and this audit did not (--kubelet): what is gone cannot be told"
+    asked = half_restarted()
+    silent = with_answers(asked, {"n1": KubeletAnswers("n1", None, None, {}, None, ("it did not answer",))})
+    unasked = audited(replace(asked, kubelets=None), V2_QUADRATIC)
+    for then, rules in ((asked, {"CGA103"}), (silent, {"CGA001"})):
+        before = audited(then, V2_QUADRATIC)
+        assert rules <= {each.rule for each in before.findings} - {each.rule for each in unasked.findings}
+        found = compared(before, unasked)
+        assert found.baseline is not None
+        assert (found.fixed, found.baseline.notes[-1]) == ((), note)
+    # Asked again, what is not there any more is gone.
+    answered = compared(audited(silent, V2_QUADRATIC), audited(asked, V2_QUADRATIC))
+    assert answered.baseline is not None
+    assert ([each.rule for each in answered.fixed], note in answered.baseline.notes) == (["CGA001"], False)

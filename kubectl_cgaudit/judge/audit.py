@@ -334,6 +334,7 @@ class Coverage(_Record, frozen=True):
     workload_names: dict[str, str]
     ignored_kinds: dict[str, int]
     duplicates: int
+    kubelets_asked: Annotated[bool, Meta(description="whether --kubelet was given")] = False
 
 
 class ScenarioRecord(_Record, frozen=True):

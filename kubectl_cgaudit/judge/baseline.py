@@ -96,11 +96,17 @@ def against(baseline: Baseline, audit: Audit) -> Audit:
         return subject.title in open_ or each.rule in lax or renamed
 
     comparable = earlier.coverage.filter == audit.coverage.filter and audit.coverage.complete
+    comparable = comparable and not _unasked(earlier, audit)
     gone = tuple(each for each in fixed if not untold(each)) if comparable else ()
     notes = tuple(_notes(earlier, audit, len(fixed) - len(gone), grown))
     record = BaselineRecord(baseline.source, earlier.tool_version, earlier.generated_at, notes)
     judged = replace(audit, findings=tuple(new), known=tuple(known), fixed=gone, excepted=excepted, baseline=record)
     return recounted(judged, _sentence(judged, baseline.source))
+
+
+def _unasked(earlier: Earlier | Audit, audit: Audit) -> bool:
+    """Whether kubelets were asked then only: what they showed, or that they did not answer, is not seen any more."""
+    return earlier.coverage.kubelets_asked and not audit.coverage.kubelets_asked
 
 
 def _finding_less(earlier: Earlier | Audit, audit: Audit) -> set[str]:
@@ -155,6 +161,8 @@ def _notes(
         untold = 0
     if untold and not now.complete:
         yield "This audit is incomplete: what is gone cannot be told"
+    elif untold and _unasked(earlier, audit):
+        yield "The baseline asked the kubelets and this audit did not (--kubelet): what is gone cannot be told"
     elif untold:
         these, are = ("it", "is") if untold == 1 else ("they", "are")
         yield (

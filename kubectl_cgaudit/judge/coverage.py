@@ -50,6 +50,7 @@ def cover(cluster: Cluster, unmatched: tuple[str, ...] = (), comparisons: Sequen
         },
         ignored_kinds=reading.ignored,
         duplicates=reading.duplicates,
+        kubelets_asked=cluster.kubelets is not None,
     )
 
 
