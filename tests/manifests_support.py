@@ -13,13 +13,20 @@ EVERY = [
         owners=owners,
         sink=sink,
         states=states,
+        policy=policy,
         to=to,
         creates_namespace=creates,
         fail_on=to and "high",
         formats=FORMATS,
     )
-    for kubelet, owners, sink, states, to, creates in itertools.product(
-        (False, True), (False, True), ("pvc", "none"), (None, "states"), (None, "v2,runc=1.3.6"), (False, True)
+    for kubelet, owners, sink, states, policy, to, creates in itertools.product(
+        (False, True),
+        (False, True),
+        ("pvc", "none"),
+        (None, "states"),
+        (None, "agreed"),
+        (None, "v2,runc=1.3.6"),
+        (False, True),
     )
 ]
 

@@ -34,6 +34,7 @@ def values(settings: Settings) -> dict[str, Any]:
         "kubelet": "direct" if settings.kubelet else "",
         "owners": settings.owners,
         "statesConfigMap": settings.states or "",
+        "policyConfigMap": settings.policy or "",
         "sink": settings.sink,
     }
 

@@ -148,8 +148,21 @@ def test_the_command_line_of_the_job() -> None:
     assert arguments(Settings(formats=FORMATS)) == ["-o", "table", *REPORTS]
     assert arguments(Settings(formats=("table", "html"))) == ["-o", "table", "-o", "html=/reports/audit.html"]
     assert arguments(
-        Settings(sink="none", to="v2", states="s", kubelet=True, fail_on="high", formats=FORMATS)
-    ) == ["-o", "table", "--to=v2", "--states=/etc/cgaudit/states.yaml", "--kubelet=direct", "--fail-on=high"]  # fmt: skip
+        Settings(sink="none", to="v2", states="s", policy="s", kubelet=True, fail_on="high", formats=FORMATS)
+    ) == [
+        "-o",
+        "table",
+        "--to=v2",
+        "--states=/etc/cgaudit/states/states.yaml",
+        "--policy=/etc/cgaudit/policy/policy.yaml",
+        "--kubelet=direct",
+        "--fail-on=high",
+    ]
+    assert arguments(Settings(sink="none", policy="p")) == [
+        "-o",
+        "table",
+        "--policy=/etc/cgaudit/policy/policy.yaml",
+    ]
 
 
 def test_every_mount_has_its_volume() -> None:
@@ -158,7 +171,8 @@ def test_every_mount_has_its_volume() -> None:
         mounts = {each["name"]: each["mountPath"] for each in pod["containers"][0]["volumeMounts"]}
         expected = {"tmp": "/tmp"}
         expected |= {"reports": "/reports"} if settings.sink == "pvc" else {}
-        expected |= {"states": "/etc/cgaudit"} if settings.states else {}
+        expected |= {"states": "/etc/cgaudit/states"} if settings.states else {}
+        expected |= {"policy": "/etc/cgaudit/policy"} if settings.policy else {}
         assert mounts == expected
         assert [each["name"] for each in pod["volumes"]] == list(expected)
 
@@ -189,7 +203,19 @@ def test_yaml_and_json_hold_the_same_objects(capsys: pytest.CaptureFixture[str])
 
 def test_every_flag_arrives(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["-n", "audits", "--existing-namespace", "--schedule", "@weekly", "--to", "v2", "--owners"]
-    words += ["--states-configmap", "states", "--kubelet=direct", "--sink", "none", "--memory", "2Gi", "--image", "i"]
+    words += [
+        "--states-configmap",
+        "states",
+        "--policy-configmap",
+        "agreed",
+        "--kubelet=direct",
+        "--sink",
+        "none",
+        "--memory",
+        "2Gi",
+        "--image",
+        "i",
+    ]
     assert list(yaml.safe_load_all(printed(capsys, *words))) == list(
         build(
             Settings(
@@ -203,6 +229,7 @@ def test_every_flag_arrives(capsys: pytest.CaptureFixture[str]) -> None:
                 sink="none",
                 memory="2Gi",
                 states="states",
+                policy="agreed",
                 formats=FORMATS,
             )
         )
@@ -243,6 +270,7 @@ def test_a_name_that_looks_like_a_number_stays_a_text_for_every_yaml_parser(name
             "--schedule: '60 5 * * *' is no schedule; write five fields such as '17 5 * * *'",
         ),
         (["--states-configmap", "-x"], "--states-configmap: '-x' is no name of a ConfigMap"),
+        (["--policy-configmap", "a/b"], "--policy-configmap: 'a/b' is no name of a ConfigMap"),
         (
             ["--sink", "configmap"],
             "--sink: 'configmap' is not pvc or none: a ConfigMap holds 1 MiB at most, and writing one needs a permission "
@@ -316,12 +344,15 @@ def in_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_jobs_own_command_line_with_the_jobs_own_rights(
     owners: bool, in_cluster: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = objects(Settings(owners=owners, states="states", formats=FORMATS))
+    found = objects(Settings(owners=owners, states="audit", policy="audit", formats=FORMATS))
     granted = {each for rule in found["ClusterRole"]["rules"] for each in rule["resources"]}
     optional = ["replicasets", "jobs", "runtimeclasses", "events"]
     faults = [Fault("forbidden", resource, times=0) for resource in optional if resource not in granted]
     (container,) = pod_spec(found["CronJob"])["containers"]
-    (tmp_path / "states.yaml").write_text("- {cgroup: v2, runtimes: {default: runc 1.3.6}}\n")
+    (tmp_path / "states").mkdir()
+    (tmp_path / "states" / "states.yaml").write_text("- {cgroup: v2, runtimes: {default: runc 1.3.6}}\n")
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "policy.yaml").write_text("severities: {CGA206: off}\n")
     (tmp_path / "home").mkdir()
     places = {"/reports": str(tmp_path), "/etc/cgaudit": str(tmp_path)}
     words = list(container["args"])
@@ -338,6 +369,7 @@ def test_the_jobs_own_command_line_with_the_jobs_own_rights(
     assert written == {word.rpartition("/")[2] for word in REPORTS if word != "-o"}
     audit = json.loads((tmp_path / "audit.json").read_text())
     assert audit["coverage"]["complete"] is True
+    assert audit["policy"]["source"] == "policy.yaml"
     assert audit["coverage"]["source"] == f"cluster 127.0.0.1:{simulator.port} (in-cluster service account)"
     assert sum("may not be listed (403)" in note for note in audit["coverage"]["notes"]) == (0 if owners else 4)
 

@@ -38,6 +38,7 @@ _NO_IMAGE = (
 )
 @click.option("--fail-on", type=click.Choice(LEVELS), help="As for the audit: the job fails on such findings.")
 @click.option("--states-configmap", metavar="NAME", help="A ConfigMap with the states file under the key states.yaml.")
+@click.option("--policy-configmap", metavar="NAME", help="A ConfigMap with the policy under the key policy.yaml.")
 @click.option("--kubelet", metavar="direct", help="Also measure; adds get on nodes/metrics and nodes/configz.")
 @click.option("--owners", is_flag=True, help="Adds list on ReplicaSets, Jobs, RuntimeClasses and events.")
 @click.option(
@@ -71,6 +72,7 @@ def manifests_command(outputs: tuple[str, ...], **flags: Any) -> int:
         sink=flags["sink"],
         memory=flags["memory"],
         states=flags["states_configmap"],
+        policy=flags["policy_configmap"],
         formats=FORMATS,
     )
     objects = build(settings)

@@ -4,7 +4,7 @@ from kubectl_cgaudit.manifests.parts import NAME, Object, labels, metadata
 from kubectl_cgaudit.manifests.settings import REQUEST_MIB, Settings
 
 REPORTS = "/reports"
-STATES = "/etc/cgaudit"
+CONFIG = "/etc/cgaudit"
 _SCRATCH = "/tmp"  # noqa: S108 - an emptyDir of the pod's own
 # The user that images without a shell or a root call nonroot; the image need not know it.
 _UID = 65532
@@ -21,7 +21,7 @@ def arguments(settings: Settings) -> list[str]:
         for name, file in _FILES.items():
             words += ["-o", f"{name}={REPORTS}/{file}"] if name in settings.formats else []
     words += [f"--to={settings.to}"] if settings.to else []
-    words += [f"--states={STATES}/states.yaml"] if settings.states else []
+    words += [f"--{name}={CONFIG}/{name}/{name}.yaml" for name, _ in _config_maps(settings)]
     words += ["--kubelet=direct"] if settings.kubelet else []
     words += [f"--fail-on={settings.fail_on}"] if settings.fail_on else []
     return words
@@ -102,7 +102,13 @@ def _volumes(settings: Settings) -> list[tuple[Object, Object]]:
     if settings.sink == "pvc":
         claim = {"name": "reports", "persistentVolumeClaim": {"claimName": NAME}}
         found.append((claim, {"name": "reports", "mountPath": REPORTS}))
-    if settings.states:
-        states = {"name": "states", "configMap": {"name": settings.states}}
-        found.append((states, {"name": "states", "mountPath": STATES, "readOnly": True}))
+    for name, config_map in _config_maps(settings):
+        volume = {"name": name, "configMap": {"name": config_map}}
+        found.append((volume, {"name": name, "mountPath": f"{CONFIG}/{name}", "readOnly": True}))
     return found
+
+
+def _config_maps(settings: Settings) -> list[tuple[str, str]]:
+    """Each file of the audit that a ConfigMap has, with that one's name."""
+    files = (("states", settings.states), ("policy", settings.policy))
+    return [(name, config_map) for name, config_map in files if config_map]

@@ -41,6 +41,8 @@ class Settings(Struct, frozen=True):
     """The limit: a cluster of 10,000 pods takes 100 MiB, one of 150,000 pods 283 MiB (docs/benchmarks.md)."""
     states: str | None = None
     """The ConfigMap that has the states file under the key states.yaml."""
+    policy: str | None = None
+    """The ConfigMap that has the policy under the key policy.yaml; it may be the same."""
     formats: tuple[str, ...] = ()
     """The formats the audit can write; those that a sink keeps are chosen among them."""
 
@@ -66,8 +68,9 @@ def check(settings: Settings) -> Settings:
         raise UsageError(f"--memory: {settings.memory!r} is no amount such as {MEMORY} or 2Gi")
     if int(memory[1]) * _MIB[memory[2]] < REQUEST_MIB:
         raise UsageError(f"--memory: {settings.memory} is less than the job requests; write {REQUEST_MIB}Mi or more")
-    if settings.states is not None and not (_SUBDOMAIN.fullmatch(settings.states) and len(settings.states) <= 253):
-        raise UsageError(f"--states-configmap: {settings.states!r} is no name of a ConfigMap")
+    for flag, name in (("--states-configmap", settings.states), ("--policy-configmap", settings.policy)):
+        if name is not None and not (_SUBDOMAIN.fullmatch(name) and len(name) <= 253):
+            raise UsageError(f"{flag}: {name!r} is no name of a ConfigMap")
     return settings
 
 
