@@ -77,6 +77,43 @@ def test_saved_answers_that_are_incomplete(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "last"),
+    [("/metrics", "kubernetes_feature_enabled"), ("/metrics/cadvisor", "container_spec_cpu_shares")],
+)
+def test_saved_metrics_that_end_too_early_prove_nothing(tmp_path, endpoint, last):
+    """A cut between two lines shows in what does not follow: metrics are in the order of their names."""
+    whole = golden("worker-a", endpoint).splitlines(keepends=True)
+    rows = [place for place, line in enumerate(whole, start=1) if line.startswith(last.encode())]
+    name = f"worker-a.{ENDINGS[endpoint]}"
+
+    def cut(after: int) -> str:
+        (tmp_path / name).write_bytes(b"".join(whole[:after]))
+        answers = kubelet_files.from_files(str(tmp_path), ["worker-a"], {})["worker-a"]
+        (of_it,) = [each for each in answers.problems if each.startswith(f"{endpoint} ")] or [""]
+        read = answers.cgroup_version if endpoint == "/metrics" else answers.shares
+        assert bool(of_it) is not bool(read)
+        return of_it
+
+    for after in (rows[0], rows[-1]):
+        assert cut(after) == f"{endpoint} could not be read ({name} ends with {last}, so it may be cut: save all of it)"
+    # Behind it stand HELP and TYPE of the next.
+    assert cut(rows[-1] + 3) == cut(len(whole)) == ""
+    assert cut(whole.index(next(line for line in whole if line[:1] != b"#")) + 1) != ""
+
+
+def test_a_cut_does_not_make_shares_of_the_spec_measured_ones(tmp_path):
+    text = golden("worker-a", "/metrics").replace(b'provider="cadvisor"', b'provider="cri"')
+    assert b'kubelet_metrics_provider{provider="cri"} 1' in text
+    for endpoint in ENDINGS:
+        (tmp_path / f"worker-a.{ENDINGS[endpoint]}").write_bytes(golden("worker-a", endpoint))
+    for body in (text, text[: text.index(b"# HELP kubelet_metrics_provider")]):
+        (tmp_path / "worker-a.metrics.txt").write_bytes(body)
+        answers = kubelet_files.from_files(str(tmp_path), ["worker-a"], golden_pods())["worker-a"]
+        assert answers.problems != ()
+        assert answers.stats_from_spec is not False
+
+
 def test_saved_answers_that_are_too_large(tmp_path):
     with (tmp_path / "n1.metrics.txt").open("wb") as file:
         file.truncate((64 << 20) + 1)

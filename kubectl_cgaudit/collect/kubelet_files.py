@@ -3,12 +3,17 @@
 from collections.abc import Container, Sequence
 from pathlib import Path
 
+from kubectl_cgaudit.collect import metrics
 from kubectl_cgaudit.collect.kubelet_answers import CADVISOR, CONFIGZ, LARGEST, METRICS, Pods, nothing, understand
 from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.collect.node_name import is_name
 from kubectl_cgaudit.errors import InputError
 
 _FILES = {CONFIGZ: "configz.txt", METRICS: "metrics.txt", CADVISOR: "metrics-cadvisor.txt"}
+
+_LAST_READ = {METRICS: "kubernetes_feature_enabled", CADVISOR: "container_spec_cpu_shares"}
+"""Metrics are written in the order of their names, and every kubelet has some after these."""
+# https://pkg.go.dev/github.com/prometheus/client_golang/prometheus#Gatherer
 
 
 def from_files(
@@ -49,11 +54,19 @@ def _saved(folder: Path, listed: set[str], node: str, pods: set[tuple[str, str]]
             reasons[endpoint] = f"was not saved (there is no {name})"
             continue
         body = _contents(folder / name)
-        if isinstance(body, bytes):
-            bodies[endpoint] = body
-        else:
+        if isinstance(body, str):
             reasons[endpoint] = f"could not be read ({name}: {body})"
+        elif end := _early_end(endpoint, body):
+            reasons[endpoint] = f"could not be read ({name} ends with {end}, so it may be cut: save all of it)"
+        else:
+            bodies[endpoint] = body
     return understand(node, bodies, reasons, pods)
+
+
+def _early_end(endpoint: str, body: bytes) -> str | None:
+    """The metric that the text ends with, where what is read of it would go on behind that."""
+    last = metrics.last_named(body) if endpoint in _LAST_READ else None
+    return last if last is not None and last <= _LAST_READ[endpoint] else None
 
 
 def _contents(path: Path) -> bytes | str:

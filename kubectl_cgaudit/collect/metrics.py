@@ -82,6 +82,13 @@ def _gate(text: bytes, name: str) -> bool | None:
     return next((value == 1 for row, value in rows if row.get("name") == name), None)
 
 
+def last_named(text: bytes) -> str | None:
+    """The metric of the last line; None where that is no row."""
+    line = text.rstrip().rpartition(b"\n")[2].decode(errors="replace")
+    head = _HEAD.match(line)
+    return re.split(r"[{ \t]", head[0], maxsplit=1)[0] if head and _parse(line) else None
+
+
 def _checked(text: bytes) -> str:
     """The text, with a line feed before each line. Both ends are looked at: there logins and broken transfers show."""
     if not text.strip():
