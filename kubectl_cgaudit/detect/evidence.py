@@ -9,18 +9,18 @@ Confidence = Literal["certain", "likely", "hint", "assumed", "unknown"]
 
 NOT_QUADRATIC = "not quadratic"
 CONFIGZ = "kubelet /configz"
+"""A source: what a kubelet says of its configuration."""
 RESERVED = "reserved:"
 """Before the name of a top-level cgroup whose reserve, in shares, waits for the cgroup version."""
-"""A source: what a kubelet says of its configuration."""
 
 
 class Evidence(Struct, frozen=True):
     """One thing said of a node.
 
-    `about` is `cgroup`, `driver`, `kubelet`, `system_slice`, `root:<name>`, `reserves`, `kubepods`, `quota`,
-    `period` or `runtime:<handler>`. `value` is `v1` or `v2`, `systemd` or `cgroupfs`, a formula, or a number;
-    of a runtime it is `linear`, `quadratic`, `none` (it sets no weight), `not quadratic`, or a name with its
-    version such as `runc 1.3.6`.
+    `about` is `cgroup`, `driver`, `kubelet`, `system_slice`, `root:<name>`, `reserved:<name>`, `reserves`, `kubepods`,
+    `quota`, `period` or `runtime:<handler>`. `value` is `v1` or `v2`, `systemd` or `cgroupfs`, a formula, a number, or a
+    word of the kubelet's configuration; of a runtime it is `linear`, `quadratic`, `none` (it sets no weight),
+    `not quadratic`, or a name with its version such as `runc 1.3.6`.
     """
 
     about: str
