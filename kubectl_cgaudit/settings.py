@@ -4,12 +4,13 @@ import difflib
 import reprlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from kubectl_cgaudit.errors import UsageError
 
+Choice = TypeVar("Choice", bound=str)
 # A few lines of aliases may stand for more than the memory holds.
 _REPR = reprlib.Repr()
 _REPR.maxlevel, _REPR.maxstring = 2, 200
@@ -81,14 +82,15 @@ def text(value: object, where: str) -> str:
     return value
 
 
-def one_of(said: Mapping[str, Any], key: str, choices: tuple[str, ...], where: str) -> str | None:
+def one_of(said: Mapping[str, Any], key: str, choices: tuple[Choice, ...], where: str) -> Choice | None:
     """One of the choices; None where the key is missing. Raises UsageError."""
     if key not in said:
         return None
     value = text(said[key], f"{where}: {key}")
-    if value not in choices:
-        raise UsageError(f"{where}: {key}: {value!r} is not one of {', '.join(choices)}")
-    return value
+    for choice in choices:
+        if choice == value:
+            return choice
+    raise UsageError(f"{where}: {key}: {value!r} is not one of {', '.join(choices)}")
 
 
 def shown(value: object) -> str:

@@ -6,6 +6,7 @@ from typing import Literal
 from kubectl_cgaudit.collect.model import Pod, Qos
 
 Driver = Literal["systemd", "cgroupfs"]
+DRIVERS: tuple[Driver, ...] = ("systemd", "cgroupfs")
 
 _SCOPES = {"containerd": "cri-containerd", "cri-o": "crio", "docker": "docker"}
 

@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from typing import Literal
 
 Formula = Literal["linear", "quadratic"]
+FORMULAS: tuple[Formula, ...] = ("linear", "quadratic")
 
 MIN_SHARES = 2
 MAX_SHARES = 262144

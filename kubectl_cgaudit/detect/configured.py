@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from kubectl_cgaudit.cgroups.paths import Driver
+from kubectl_cgaudit.cgroups.paths import DRIVERS, Driver
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import milli_to_shares
 from kubectl_cgaudit.collect.model import KubeletConfig
 from kubectl_cgaudit.detect.evidence import CONFIGZ, RESERVED, Confidence, Evidence
-from kubectl_cgaudit.detect.state import DEFAULT, SYSTEM_SLICE, CgroupVersion, reserve_in_unit
+from kubectl_cgaudit.detect.state import DEFAULT, PERIOD_US, SYSTEM_SLICE, CgroupVersion, reserve_in_unit
 
 _SLICE = ".slice"
 
@@ -36,12 +36,12 @@ def evidence(
     kernel: Mapping[str, str],
 ) -> Iterator[Evidence]:
     """Everything a configuration says. `kernel` is what the kernel shows of the same: where it differs, that counts."""
-    if by_path is None and config.cgroup_driver in ("systemd", "cgroupfs"):
+    if by_path is None and config.cgroup_driver in DRIVERS:
         # Before 1.35 the field stays at its default when the driver comes from the runtime.
         sure = kubelet is not None and kubelet >= KubeletVersion(1, 35, 0)
         yield Evidence("driver", config.cgroup_driver, "certain" if sure else "hint", CONFIGZ, "cgroupDriver")
         if sure:
-            by_path = "systemd" if config.cgroup_driver == "systemd" else "cgroupfs"
+            by_path = config.cgroup_driver
     enforced = config.enforce_node_allocatable
     listed = ", ".join(enforced) or "nothing"
     yield Evidence("reserves", listed, "certain", CONFIGZ, f"enforceNodeAllocatable is {listed}")
@@ -52,7 +52,7 @@ def evidence(
         yield Evidence("kubepods", "none", "certain", CONFIGZ, "cgroupsPerQOS is false")
     if not config.cpu_cfs_quota:
         yield Evidence("quota", "off", "certain", CONFIGZ, "cpuCFSQuota is false")
-    if config.cpu_cfs_quota_period_us != 100_000:
+    if config.cpu_cfs_quota_period_us != PERIOD_US:
         period = str(config.cpu_cfs_quota_period_us)
         yield Evidence("period", period, "certain", CONFIGZ, f"cpuCFSQuotaPeriod is {period} us")
     for reserve in _reserves(config, by_path):

@@ -8,12 +8,11 @@ Source: kubernetes pkg/kubelet/kubelet_pods.go and pkg/kubelet/cm/cgroup_manager
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from kubectl_cgaudit.cgroups.weights import Formula, linear_inverse, milli_to_shares, weight_of
+from kubectl_cgaudit.cgroups.weights import FORMULAS, Formula, linear_inverse, milli_to_shares, weight_of
 from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.detect.evidence import Evidence
 
 _SOURCE = "pod.status.resources"
-_FORMULAS: tuple[Formula, ...] = ("linear", "quadratic")
 _FROM_SPEC_MILLI = 2
 
 
@@ -36,7 +35,7 @@ def proven_formula(pod: Pod) -> Formula | None:
     if allocated is None or shown is None or pod.finished or shown <= _FROM_SPEC_MILLI or shown == allocated:
         return None
     shares = milli_to_shares(allocated)
-    explained = [formula for formula in _FORMULAS if read_back(weight_of(shares, formula)) == shown]
+    explained = [formula for formula in FORMULAS if read_back(weight_of(shares, formula)) == shown]
     return explained[0] if len(explained) == 1 else None
 
 

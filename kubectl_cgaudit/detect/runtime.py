@@ -5,13 +5,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from kubectl_cgaudit.cgroups.weights import Formula
+from kubectl_cgaudit.cgroups.weights import FORMULAS, Formula
 from kubectl_cgaudit.errors import UsageError
 
 ContainerFormula = Literal["linear", "quadratic", "none"]
 
 _VERSION = re.compile(r"v?(\d{1,4})(?:\.(\d{1,4}))?(?:\.(\d{1,4}))?(-rc[.~-]?\d+)?(?:[-+~].*)?", re.ASCII)
-_FORMULAS: tuple[Formula, ...] = ("linear", "quadratic")
 _ALIASES = {"gvisor": "runsc", "sysbox": "sysbox-runc", "kata-runtime": "kata"}
 # The first release with the quadratic formula; runc's 1.4 line has it from its first candidate on.
 FIRST_QUADRATIC = {"runc": (1, 3, 2), "crun": (1, 23, 0), "youki": (0, 5, 7)}
@@ -59,7 +58,7 @@ def parse(text: str) -> Runtime:
     Raises UsageError for another name, a missing version, or one that does not decide the formula.
     """
     words = text.replace("=", " ").split()
-    if len(words) == 1 and words[0] in _FORMULAS:
+    if len(words) == 1 and words[0] in FORMULAS:
         return bare(words[0])
     if not words or len(words) > 2:
         raise UsageError(

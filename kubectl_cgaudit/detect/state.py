@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from kubectl_cgaudit.cgroups.paths import Driver
 from kubectl_cgaudit.cgroups.version import KubeletVersion
-from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, Formula, linear
+from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, FORMULAS, Formula, linear
 from kubectl_cgaudit.detect.evidence import CONFIGZ, Confidence, Evidence
 from kubectl_cgaudit.detect.runtime import Runtime, of_handler
 
@@ -15,6 +15,7 @@ CgroupVersion = Literal["v1", "v2"]
 VERSIONS: tuple[CgroupVersion, ...] = ("v1", "v2")
 Setter = Literal["systemd", "kubelet"]
 """Who gave a top-level cgroup its value."""
+SETTERS: tuple[Setter, ...] = ("systemd", "kubelet")
 PERIOD_US = 100_000
 
 DEFAULT_HANDLER = "default"
@@ -160,7 +161,7 @@ def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ..
     used = sorted(set(handlers) | {handler for handler, _ in state.runtimes})
     unknown = [handler for handler in used if state.runtime(handler) is None]
     versions: tuple[CgroupVersion, ...] = (state.cgroup,) if state.cgroup else VERSIONS
-    formulas: tuple[Formula | None, ...] = ("linear", "quadratic") if unknown else (None,)
+    formulas: tuple[Formula | None, ...] = FORMULAS if unknown else (None,)
     shown = {name for about, name in _top_level(state) if state.basis_of(about).source.startswith(CONFIGZ)}
     shown |= {name for name, shares in state.reserved if shares is not None}
     reserves_known = state.set_by is not None or state.basis_of("reserves").confidence == "certain"

@@ -18,20 +18,18 @@ from typing import Any
 from msgspec import Struct, structs
 
 from kubectl_cgaudit import settings
-from kubectl_cgaudit.cgroups.paths import Driver
+from kubectl_cgaudit.cgroups.paths import DRIVERS, Driver
 from kubectl_cgaudit.cgroups.version import KubeletVersion, needs_patch
-from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES, MIN_WEIGHT, Formula
+from kubectl_cgaudit.cgroups.weights import FORMULAS, MAX_SHARES, MAX_WEIGHT, MIN_SHARES, MIN_WEIGHT, Formula
 from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect import reading, runtime
 from kubectl_cgaudit.detect.runtime import Runtime
-from kubectl_cgaudit.detect.state import SYSTEM_SLICE, Basis, CgroupVersion, Setter, State
+from kubectl_cgaudit.detect.state import SETTERS, SYSTEM_SLICE, VERSIONS, Basis, CgroupVersion, Setter, State
 from kubectl_cgaudit.errors import UsageError
 
 _KEYS = ("match", "cgroup", "driver", "kubelet", "system_slice", "runtimes", "root", "set_by")
 _MATCH_KEYS = ("name", "labels")
 _OF_A_POLICY = {"thresholds", "severities", "exceptions"}
-
-
 TWO_QUOTAS = "1.33 rounds a pod's quota from 1.33.8 on, and not before: give the full version"
 
 
@@ -89,19 +87,18 @@ def _rule(rule: object, where: str) -> Rule:
     labels = settings.texts(match.get("labels", {}), f"{where}: match: labels")
     if "labels" in match and not labels:
         raise UsageError(f"{where}: match: labels is empty, which every node fits; name a label, or leave it out")
-    cgroup = settings.one_of(said, "cgroup", ("v1", "v2"), where)
     formula, version = _kubelet(said, where)
     return Rule(
         where=where,
         name=settings.text(match["name"], f"{where}: match: name") if "name" in match else None,
         labels=tuple(sorted(labels.items())),
-        cgroup="v1" if cgroup == "v1" else "v2" if cgroup else None,
-        driver=_driver(settings.one_of(said, "driver", ("systemd", "cgroupfs"), where)),
+        cgroup=settings.one_of(said, "cgroup", VERSIONS, where),
+        driver=settings.one_of(said, "driver", DRIVERS, where),
         kubelet_formula=formula,
         kubelet_version=version,
         system_slice=_number(said["system_slice"], f"{where}: system_slice") if "system_slice" in said else None,
         root=_root(settings.texts(said.get("root", {}), f"{where}: root"), where),
-        set_by=_setter(settings.one_of(said, "set_by", ("systemd", "kubelet"), where)),
+        set_by=settings.one_of(said, "set_by", SETTERS, where),
         runtimes=tuple(
             sorted(
                 (handler, _at(f"{where}: runtimes: {handler}", runtime.parse, value))
@@ -111,14 +108,6 @@ def _rule(rule: object, where: str) -> Rule:
     )
 
 
-def _driver(text: str | None) -> Driver | None:
-    return None if text is None else "systemd" if text == "systemd" else "cgroupfs"
-
-
-def _setter(text: str | None) -> Setter | None:
-    return None if text is None else "systemd" if text == "systemd" else "kubelet"
-
-
 def _kubelet(said: Mapping[str, Any], where: str) -> tuple[Formula | None, KubeletVersion | None]:
     formula: Formula | None = None
     version: KubeletVersion | None = None
@@ -126,11 +115,10 @@ def _kubelet(said: Mapping[str, Any], where: str) -> tuple[Formula | None, Kubel
     if "kubelet" in said and not words:
         raise UsageError(f"{where}: kubelet is empty; write linear, quadratic or a version such as 1.35.2")
     for word in words:
-        is_formula = word in ("linear", "quadratic")
-        if (formula if is_formula else version) is not None:
+        if (formula if word in FORMULAS else version) is not None:
             raise UsageError(f"{where}: kubelet: {word!r} is one too many; write a formula, a version, or one of each")
-        if is_formula:
-            formula = "linear" if word == "linear" else "quadratic"
+        if word in FORMULAS:
+            formula = word
         elif not (version := KubeletVersion.parse(word)):
             raise UsageError(f"{where}: kubelet: {word!r} is neither linear, quadratic nor a version such as 1.35.2")
         elif needs_patch(word):

@@ -5,6 +5,7 @@ from typing import Any
 from kubectl_cgaudit.cgroups.weights import (
     DEFAULT_SHARES,
     DEFAULT_WEIGHT,
+    FORMULAS,
     MAX_SHARES,
     MIN_SHARES,
     Formula,
@@ -13,12 +14,10 @@ from kubectl_cgaudit.cgroups.weights import (
     weight_of,
 )
 
-_FORMULAS: tuple[Formula, ...] = ("linear", "quadratic")
-
 
 def of_shares(shares: int, milli: int | None) -> dict[str, Any]:
     """What both formulas make of shares; `milli` is the request they came from."""
-    weights = {formula: weight_of(shares, formula) for formula in _FORMULAS}
+    weights = {formula: weight_of(shares, formula) for formula in FORMULAS}
     return {
         "request_milli": milli,
         "shares": shares,
@@ -40,7 +39,7 @@ def of_weight(weight: int) -> dict[str, Any]:
     return {
         "weight": weight,
         "ratio_to_default": weight / DEFAULT_WEIGHT,
-        "weights": [{"formula": formula, "weight": weight, **_same(weight, formula)} for formula in _FORMULAS],
+        "weights": [{"formula": formula, "weight": weight, **_same(weight, formula)} for formula in FORMULAS],
         "read_back_shares": linear_inverse(weight),
     }
 
