@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kubectl_cgaudit.collect import live
-from kubectl_cgaudit.collect.live import Connection
+from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.model import Cluster, Gap
 from kubectl_cgaudit.collect.progress import silent
 from tests.vcr_support import (

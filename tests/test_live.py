@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kubectl_cgaudit.collect.live import Connection
+from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.model import Gap, Owner
 from kubectl_cgaudit.errors import ClusterError, UsageError
 from tests.live_support import NO_PODS, local, only, read, told

@@ -9,7 +9,7 @@ import pytest
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.collect import connect, transport
-from kubectl_cgaudit.collect.live import Connection
+from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.errors import ClusterError
 from tests.live_support import local, only, read
 from tests.vcr_support import (

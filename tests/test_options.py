@@ -11,6 +11,7 @@ from kubectl_cgaudit.cli import options, policy
 from kubectl_cgaudit.cli.audit import group
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.collect import live
+from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.detect.runtime import FIRST_QUADRATIC
 from kubectl_cgaudit.errors import UsageError
 from tests.support import GOLDEN, RECORDED_FLAGS, cluster, container, node, pod
@@ -203,7 +204,7 @@ def test_what_the_flags_make_of_a_live_cluster(
     assert options.collect(chosen, lambda what, done, total: None, measured=False) is found
     (((connection, namespace, selects, words, _, kubelets), more),) = given
     if kubelet != "direct":
-        assert connection == live.Connection("k", "c", "l", "u", "a", ("g",), 7.0)
+        assert connection == Connection("k", "c", "l", "u", "a", ("g",), 7.0)
     assert (namespace, words, kubelets) == ("shop", "namespace shop, label app=web", asked)
     # What the answers of kubelets are compared with is kept wherever there are any.
     assert more == {"measured": kubelet is not None}

@@ -221,8 +221,9 @@ def collect(chosen: Source, progress: "Progress", *, measured: bool = True) -> "
 
         return _with_saved(files.read(chosen.files, selects, words, progress, measured=measured), chosen)
     from kubectl_cgaudit.collect import live
+    from kubectl_cgaudit.collect.kubeconfig import Connection
 
-    connection = live.Connection(
+    connection = Connection(
         kubeconfig=chosen.kubeconfig,
         context=chosen.context,
         cluster=chosen.cluster,

@@ -3,7 +3,8 @@
 import msgspec
 from msgspec import Struct
 
-from kubectl_cgaudit.collect import quantity
+from kubectl_cgaudit.collect import quantity, wire
+from kubectl_cgaudit.collect.failure import excerpt
 from kubectl_cgaudit.collect.model import KubeletConfig
 from kubectl_cgaudit.duration import microseconds
 from kubectl_cgaudit.errors import InputError
@@ -38,8 +39,8 @@ def config(body: bytes) -> KubeletConfig:
         said = msgspec.json.decode(body, type=_Configz).kubeletconfig
     except msgspec.ValidationError as error:
         raise InputError(f"the answer is no kubelet configuration: {error}; {_AGAIN}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise InputError(f"the answer is not JSON but {body[:_SHOWN].decode('utf-8', 'replace')!r}; {_AGAIN}") from None
+    except wire.UNDECODABLE:
+        raise InputError(f"the answer is not JSON but {excerpt(body)!r}; {_AGAIN}") from None
     return KubeletConfig(
         cgroup_driver=said.cgroup_driver or None,
         cgroups_per_qos=said.cgroups_per_qos is not False,

@@ -27,7 +27,7 @@ class UnreachableError(RequestError):
 
 
 def excerpt(body: bytes) -> str:
-    """The beginning of a body."""
+    """The first 60 bytes of a body, as text."""
     return body[:60].decode("utf-8", "replace")
 
 

@@ -112,12 +112,9 @@ def _whole(assembly: Assembly, paths: tuple[str, ...]) -> Cluster:
     assembly.gaps += part.gaps(assembly.parts)
     cluster = assembly.cluster(", ".join("standard input" if path == "-" else Path(path).name for path in paths))
     if not cluster.nodes:
-        raise InputError(f"no Node in {_listing(paths)}, so nothing can be predicted; {SAVE}")
+        listed = ", ".join(map(name_of, paths))
+        raise InputError(f"no Node in {listed}, so nothing can be predicted; {SAVE}")
     return _with_doubts(cluster)
-
-
-def _listing(paths: tuple[str, ...]) -> str:
-    return ", ".join(map(name_of, paths))
 
 
 def _with_doubts(cluster: Cluster) -> Cluster:
@@ -132,7 +129,7 @@ def _with_doubts(cluster: Cluster) -> Cluster:
             f"Exactly {amount} pods were read, and kubectl lists {_KUBECTL_PAGE} at a time: if it ended with an error, "
             "the rest is missing. See its exit code, or have kubectl cgaudit snapshot read the cluster"
         )
-    if len(spaces) == 1 and not spaces & {_OF_EVERY_CLUSTER}:
+    if len(spaces) == 1 and _OF_EVERY_CLUSTER not in spaces:
         (space,) = spaces
         notes.append(
             f"All pods are of namespace {space}: if others were left out, these get less CPU than is shown, for all of a node "

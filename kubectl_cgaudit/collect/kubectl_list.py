@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from kubectl_cgaudit.collect import part
+from kubectl_cgaudit.collect import part, wire
 
 _OPENED = b'{\n            "apiVersion"'
 BEGINNING = b'{\n    "apiVersion": "v1",\n    "items": [\n        ' + _OPENED
@@ -66,7 +66,7 @@ def _check(rest: bytes) -> None:
     """Refuse what is no List, is one page of it, or has another document after it."""
     try:
         found = msgspec.json.decode(b'{"items": [' + rest, type=_Rest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except wire.UNDECODABLE:
         raise OtherLayoutError from None
     # kubectl writes no escape here; with one, a second "items" could hide.
     if found.kind != "List" or b'"items"' in rest or b"\\" in rest:

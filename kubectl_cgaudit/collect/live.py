@@ -2,17 +2,16 @@
 
 from functools import partial
 from queue import SimpleQueue
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
 
-from kubectl_cgaudit.collect import kubelet, memory, wire
+from kubectl_cgaudit.collect import json_objects, kubelet, memory, wire
 from kubectl_cgaudit.collect.ahead import Ahead
 from kubectl_cgaudit.collect.assemble import Assembly, pods_by_node, with_answers
 from kubectl_cgaudit.collect.failure import RequestError, UnreachableError, printable
-from kubectl_cgaudit.collect.kubeconfig import Connection as Connection
+from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers
 from kubectl_cgaudit.collect.pages import PAGE_SIZE, Page, Resource, pages
 from kubectl_cgaudit.collect.progress import Progress
@@ -27,7 +26,6 @@ _UNREAD_SPACE = "namespace whose pods were not read"
 _AWAY = 2
 """So many namespaces may cost a whole timeout each, before the others are given up."""
 _SHOWN = 100
-
 
 NODES = Resource("Node", "/api/v1/nodes")
 PODS = Resource("Pod", "/api/v1/pods")
@@ -307,7 +305,7 @@ def list_all(
 def _take(page: Page, kind: str, assembly: Assembly, source: str) -> None:
     # A function of its own: the last object in a loop's variable would hold the page's bytes while the next one comes.
     for item in page.items:
-        assembly.add(kind, item, _decode, source)
+        assembly.add(kind, item, json_objects.decode, source)
 
 
 def _total(count: int, page: Page) -> int | None:
@@ -335,7 +333,3 @@ def _note_doubts(listed: Listed, what: str, assembly: Assembly) -> None:
         assembly.gaps.append(Gap(what, why, "Run the audit again, past any proxy"))
     if listed.mixed:
         assembly.gaps.append(Gap(what, listed.mixed, "Run the audit again"))
-
-
-def _decode(raw: Any, type_: type[Any]) -> Any:
-    return msgspec.json.decode(raw, type=type_)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+from kubectl_cgaudit.collect.failure import excerpt
 from kubectl_cgaudit.errors import InputError
 
 _SHARES = "container_spec_cpu_shares"
@@ -98,7 +99,7 @@ def _checked(text: bytes) -> str:
     except UnicodeDecodeError as error:
         raise InputError(f"the metrics are not UTF-8 (byte {error.start}); {_AGAIN}") from None
     if _parse(_first_line(decoded)) is None:
-        raise InputError(f"the answer is no Prometheus text but {_shown(_excerpt(text))}; {_AGAIN}")
+        raise InputError(f"the answer is no Prometheus text but {_shown(excerpt(text))}; {_AGAIN}")
     last = decoded.rstrip().rpartition("\n")[2]
     whole = decoded.endswith("\n") and not last.startswith(("# HELP", "# TYPE"))
     if not whole or (last[0] != "#" and _parse(last) is None):
@@ -155,10 +156,6 @@ def _parse(line: str) -> _Row | None:
 
 def _unescape(text: str) -> str:
     return _ESCAPE.sub(lambda found: _UNESCAPED.get(found[1], found[0]), text) if "\\" in text else text
-
-
-def _excerpt(body: bytes) -> str:
-    return body[:_SHOWN].decode("utf-8", "replace")
 
 
 def _shown(text: str) -> str:

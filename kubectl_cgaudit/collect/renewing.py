@@ -6,6 +6,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
+from kubectl_cgaudit.collect import wire
 from kubectl_cgaudit.collect.door import Answer, Door
 from kubectl_cgaudit.collect.failure import RequestError, UnreachableError
 from kubectl_cgaudit.collect.transport import Api
@@ -93,5 +94,5 @@ def is_refusal(answer: Answer) -> bool:
     """Whether the API server itself refuses the credentials; a kubelet behind its proxy would say it in plain text."""
     try:
         return answer.status == 401 and msgspec.json.decode(answer.body, type=_Kind).kind == "Status"
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except wire.UNDECODABLE:
         return False

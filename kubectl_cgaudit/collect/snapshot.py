@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from kubectl_cgaudit import __version__
+from kubectl_cgaudit.collect import wire
 from kubectl_cgaudit.collect.input import name_of
 from kubectl_cgaudit.collect.model import Alike, Cluster, Container, KubeletAnswers, Node, Owner, Pod, Qos, Reading
 from kubectl_cgaudit.collect.quantity import LARGEST_MILLI
@@ -144,7 +145,7 @@ def decode(data: bytes, path: str, selects: Selects, filter_text: str) -> Cluste
                 "use the release that wrote it"
             )
         saved = msgspec.json.decode(data, type=_Document).cluster
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except wire.UNDECODABLE as error:
         raise InputError(f"{source} is a damaged snapshot: {error}; {REMEDY}") from None
     for problem in _problems(saved):
         raise InputError(f"{source} is a damaged snapshot: {problem}; {REMEDY}")

@@ -272,5 +272,4 @@ class Status(Struct, gc=False):
     """v1 Status: what the API server answers when it refuses."""
 
     message: str = ""
-    reason: str = ""
     metadata: ListMetadata | None = None
