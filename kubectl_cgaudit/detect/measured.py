@@ -87,8 +87,7 @@ def _told_by(
     answers: KubeletAnswers, pod: Pod, by_path: Driver, kubelet: KubeletVersion | None
 ) -> CgroupVersion | None:
     """The cgroup version by which a pod's row is what the kubelet makes of its request, if it is by one alone."""
-    path = paths.pod(pod, by_path) if _decides(pod, answers, kubelet) else None
-    shown = answers.shares.get(path) if path else None
+    shown = shares_at(answers, paths.pod(pod, by_path)) if _decides(pod, answers, kubelet) else None
     asked = pod_shares(pod, kubelet)
     on_v2 = linear_inverse(linear(asked))
     if shown is None or asked == on_v2 or shown not in (asked, on_v2):
@@ -200,11 +199,16 @@ def decide(shares: int, weight: int | None) -> Literal["linear", "quadratic", "n
     return "quadratic" if weight == made[1] else "neither"
 
 
+def shares_at(answers: KubeletAnswers, path: str | None) -> int | None:
+    """The shares that a kubelet shows of a cgroup; None if it shows none, or the path is not known."""
+    if path is None:
+        return None
+    # crun runs the container one cgroup below its scope; both carry the weight.
+    return answers.shares.get(path, answers.shares.get(f"{path}/container"))
+
+
 def _weight(answers: KubeletAnswers, path: str | None) -> int | None:
-    shown = answers.shares.get(path) if path else None
-    if shown is None and path:
-        # crun runs the container one cgroup below its scope; both carry the weight.
-        shown = answers.shares.get(f"{path}/container")
+    shown = shares_at(answers, path)
     return None if shown is None else weight_of_shown(shown)
 
 

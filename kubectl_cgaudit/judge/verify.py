@@ -126,7 +126,7 @@ def _compare(
         # The Burstable slice has the sum of the requests of pods that come and go.
         blurred = first.level == "qos" and (others or resizing)
         in_resize = (first.namespace, first.pod) in resizing
-        shown = None if in_resize or blurred else _shown(answers, first)
+        shown = None if in_resize or blurred else measured.shares_at(answers, first.path)
         weighed = any(cgroup.value is not None for cgroup in same)
         if first.level == "container" and first.path is not None and weighed and not in_resize:
             found.running += 1
@@ -154,7 +154,7 @@ def _of_one_formula(
     agreeing: dict[str, Counter[int]] = defaultdict(Counter)
     for same in predicted:
         first = same[0]
-        shown = _shown(answers, first) if first.level == "container" else None
+        shown = measured.shares_at(answers, first.path) if first.level == "container" else None
         if shown is not None:
             cases = (case for case, cgroup in enumerate(same) if _agrees(cgroup, shown, answers.cgroup_version))
             agreeing[handlers[first.namespace, first.pod]].update(cases)
@@ -211,13 +211,6 @@ def _why_not(node: Node, answers: KubeletAnswers | None) -> tuple[str, ...]:
 def _predicted(node: Node, placed: Sequence[PlacedPod], under: Sequence[Setup]) -> Iterator[tuple[Cgroup, ...]]:
     """Each cgroup in every case."""
     return zip(*(predict(node, placed, setup).cgroups() for setup in under), strict=True)
-
-
-def _shown(answers: KubeletAnswers, cgroup: Cgroup) -> int | None:
-    if cgroup.path is None:
-        return None
-    # crun's container lies one cgroup below its scope; both carry the weight.
-    return answers.shares.get(cgroup.path, answers.shares.get(f"{cgroup.path}/container"))
 
 
 def _difference(node: str, same: Sequence[Cgroup], shown: int, version: CgroupVersion | None) -> Difference | None:
