@@ -11,7 +11,6 @@ from kubectl_cgaudit.detect.state import (
     NAME,
     SYSTEM_SLICE,
     VERSIONS,
-    Setup,
     State,
     default_root_value,
     reserve_in_unit,
@@ -59,8 +58,8 @@ def _judge(comparison: Comparison, cluster: Cluster, same: Same) -> NodeAudit:
         cases=tuple(
             NodeCase(
                 case.when,
-                _moment(case.before, case.now, pods, same),
-                _moment(case.after, case.then, pods, same),
+                _moment(case.before, pods, same),
+                _moment(case.after, pods, same),
                 case.lost,
             )
             for case in comparison.cases
@@ -68,7 +67,8 @@ def _judge(comparison: Comparison, cluster: Cluster, same: Same) -> NodeAudit:
     )
 
 
-def _moment(tree: NodeTree, setup: Setup, pods: Mapping[Qos, int], same: Same) -> NodeMoment:
+def _moment(tree: NodeTree, pods: Mapping[Qos, int], same: Same) -> NodeMoment:
+    setup = tree.setup
     kubepods = tree.kubepods.value or 0
     system = tree.system.value or 1
     runtimes = {handler: str(runtime) for handler, runtime in setup.runtimes}

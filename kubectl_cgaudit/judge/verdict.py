@@ -101,18 +101,17 @@ def _losing(workloads: Sequence[WorkloadAudit], sure_losses: Mapping[Key, SureLo
 
 
 def _moving(workloads: Sequence[WorkloadAudit]) -> str:
-    moving = [workload for workload in workloads if "moves" in workload.effects and workload.inside_pod]
+    moving = [(each, each.inside_pod) for each in workloads if "moves" in each.effects and each.inside_pod]
     if not moving:
         return ""
-    worst = min(moving, key=lambda workload: workload.inside_pod.change if workload.inside_pod else 0.0)
-    change = worst.inside_pod
-    both = sum("loses" in workload.effects for workload in moving)
+    worst, inside = min(moving, key=lambda each: each[1].change)
+    both = sum("loses" in workload.effects for workload, _ in moving)
     among = f" ({_also_lose(both, len(moving))})" if both else ""
     up_to = "up to " if worst.possibilities > 1 else ""
-    detail = ""
-    if change:
-        detail = f"; most in {worst.title}, where {change.container} loses {up_to}{percent(-change.change)} of its part"
-    return f"In {counted(len(moving), 'workload')}{among} CPU moves between the containers of a pod{detail}."
+    return (
+        f"In {counted(len(moving), 'workload')}{among} CPU moves between the containers of a pod; most in {worst.title}, where "
+        f"{inside.container} loses {up_to}{percent(-inside.change)} of its part."
+    )
 
 
 def _also_lose(count: int, of: int) -> str:

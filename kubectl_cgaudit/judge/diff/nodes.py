@@ -148,7 +148,7 @@ def unnamed(node: NodeAudit) -> frozenset[str]:
 
 
 def _is_default(node: NodeAudit, what: str) -> bool:
-    return node.known[what].confidence in ("hint", "unknown") if what in node.known else True
+    return what not in node.known or node.known[what].confidence in ("hint", "unknown")
 
 
 def alone(node: NodeAudit, *, sure: bool) -> LoneNode:

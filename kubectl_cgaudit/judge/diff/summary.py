@@ -13,23 +13,15 @@ from kubectl_cgaudit.text import counted, named
 NOTHING = Summary("", moved=False, nodes={}, workloads={}, notes=())
 _NAMED = 5
 _SAID: dict[Outcome, str] = {
-    "came-true": "changed as predicted",
-    "as-before": "still as before, though a change was predicted",
-    "otherwise": "moved otherwise than predicted",
     "unpredicted": "moved, though no change was predicted",
+    "otherwise": "moved otherwise than predicted",
+    "as-before": "still as before, though a change was predicted",
     "unknown": "cannot be said",
+    "came-true": "changed as predicted",
     "other-cause": "other than predicted for another reason",
     "unchanged": "as before, as predicted",
 }
-_ORDER: tuple[Outcome, ...] = (
-    "unpredicted",
-    "otherwise",
-    "as-before",
-    "unknown",
-    "came-true",
-    "other-cause",
-    "unchanged",
-)
+"""In the order of the sentence."""
 
 
 class Doubts(Struct, frozen=True):
@@ -75,7 +67,7 @@ def _sentences(
 ) -> Iterator[str]:
     for what, counts in (("workload", workloads), ("node", nodes)):
         total = sum(counts.values())
-        parts = [f"{counts[outcome]} {_SAID[outcome]}" for outcome in _ORDER if counts[outcome]]
+        parts = [f"{counts[outcome]} {words}" for outcome, words in _SAID.items() if counts[outcome]]
         yield f"Of {counted(total, what)} in both: {'; '.join(parts)}." if parts else f"No {what} is in both."
     if not moved:
         whole = diff.before.complete and diff.after.complete
