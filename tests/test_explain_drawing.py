@@ -13,7 +13,6 @@ from kubectl_cgaudit.cgroups.weights import linear_inverse
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
-from kubectl_cgaudit.detect.handlers import handler
 from kubectl_cgaudit.report import cgroups, explain
 from kubectl_cgaudit.report.drawing import bar, below, branches
 from kubectl_cgaudit.report.screen import PLAIN, Screen
@@ -50,7 +49,7 @@ kubepods                                     weight 145  █████░░�
 def drawn(objects: Cluster, name: str, rules: str, screen: Screen, to: str = "v2+runtime") -> str:
     found = next(each for each in objects.pods if each.name == name)
     (comparison,) = [each for each in compared(objects, rules, to) if each.node.name == found.node]
-    return explain.render(comparison, found, handler(found.runtime_class, objects), screen)
+    return explain.render(comparison, found, screen)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +155,7 @@ def test_every_pod_of_the_recorded_cluster_fits_80_columns() -> None:
     objects = recorded()
     for comparison in compared(objects):
         for found, _ in comparison.pods():
-            text = explain.render(comparison, found, handler(found.runtime_class, objects), Screen())
+            text = explain.render(comparison, found, Screen())
             assert [line for line in text.splitlines() if displayed(line) > 80] == []
 
 
@@ -314,8 +313,8 @@ def test_a_pod_that_does_not_run_is_not_said_to_stay_as_it_is(
 ) -> None:
     objects = cluster(node(kubelet="v1.33.5"), pod("p", container("c", "50m", limit)))
     (comparison,) = compared(objects, rules, to)
-    text = explain.render(comparison, objects.pods[0], "default", replace(PLAIN, width=1000))
+    text = explain.render(comparison, objects.pods[0], replace(PLAIN, width=1000))
     assert f"\n{said}" in text
     assert "NOTHING CHANGES" not in text
     (stays,) = compared(objects, rules, "kubelet=1.34")
-    assert "DOES NOT RUN" not in explain.render(stays, objects.pods[0], "default")
+    assert "DOES NOT RUN" not in explain.render(stays, objects.pods[0])

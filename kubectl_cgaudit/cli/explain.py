@@ -24,7 +24,6 @@ def explain_command(pod: str, to: str, outputs: tuple[str, ...], **flags: Any) -
 
     -o json and -o yaml have the numbers without the arithmetic: of tree's what is this pod's, and what is no pod's.
     """
-    from kubectl_cgaudit.detect.handlers import handler
     from kubectl_cgaudit.judge import scenario
     from kubectl_cgaudit.report import cgroups, explain
 
@@ -43,7 +42,7 @@ def explain_command(pod: str, to: str, outputs: tuple[str, ...], **flags: Any) -
     comparison = find_node(found.node or "", cluster, comparisons)
     output.deliver_view(
         wanted,
-        lambda screen: explain.render(comparison, found, handler(found.runtime_class, cluster), screen),
+        lambda screen: explain.render(comparison, found, screen),
         lambda: cgroups.data((comparison,), (found.namespace, found.name)),
     )
     return exit_code(cluster, comparisons)

@@ -24,9 +24,9 @@ _HEADS = (
 _WHEN = 1
 
 
-def render(comparison: Comparison, pod: Pod, handler: str, screen: Screen = PLAIN) -> str:
+def render(comparison: Comparison, pod: Pod, screen: Screen = PLAIN) -> str:
     """The tree in every case, now and after."""
-    index = next(i for i, (other, _) in enumerate(comparison.pods()) if other is pod)
+    index, handler = next((i, used) for i, (other, used) in enumerate(comparison.placed) if other is pod)
     lines = _wrapped(
         [
             f"{pod.namespace}/{pod.name} on {comparison.node.name}, QoS class {pod.qos}, runtime handler {handler}",
@@ -74,8 +74,8 @@ def _sure(comparison: Comparison, handler: str) -> str:
 def _case(
     comparison: Comparison, case: Case, index: int, handler: str, screen: Screen, *, stops: bool
 ) -> Iterator[str]:
-    now = list(levels(comparison.node, case.before, index, case.now, handler))
-    then = list(levels(comparison.node, case.after, index, case.then, handler))
+    now = list(levels(comparison.node, case.before, index))
+    then = list(levels(comparison.node, case.after, index))
     before, after = _setup(case.now, handler), _setup(case.then, handler)
     if now == then:
         yield from _wrapped([f"{'NOW' if stops else 'NOW, AND NOTHING CHANGES'}: {before}"], screen)

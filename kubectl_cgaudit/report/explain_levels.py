@@ -33,17 +33,16 @@ class Level(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def levels(node: Node, tree: NodeTree, index: int, setup: Setup, handler: str) -> Iterator[Level]:
+def levels(node: Node, tree: NodeTree, index: int) -> Iterator[Level]:
     """Every level of the pod at `index` of the tree, parents before children and siblings before what is explained."""
-    pod_tree = tree.pods[index]
-    yield from _root(node, tree, setup)
-    if pod_tree.pod.qos == "Guaranteed":
-        yield from _pod(tree, pod_tree, setup, setup.runtime(handler), 1)
-        yield from _containers(pod_tree, setup, setup.runtime(handler), 2)
-    else:
-        yield from _slice(tree, pod_tree, setup)
-        yield from _pod(tree, pod_tree, setup, setup.runtime(handler), 2)
-        yield from _containers(pod_tree, setup, setup.runtime(handler), 3)
+    (pod, handler), pod_tree = tree.pods.placed[index], tree.pods[index]
+    runtime = tree.setup.runtime(handler)
+    depth = 1 if pod.qos == "Guaranteed" else 2
+    yield from _root(node, tree)
+    if pod.qos != "Guaranteed":
+        yield from _slice(tree, pod_tree)
+    yield from _pod(tree, pod_tree, runtime, depth)
+    yield from _containers(pod_tree, tree.setup, runtime, depth + 1)
 
 
 def _value(cgroup: Cgroup, amount: int | None) -> str:
@@ -64,7 +63,8 @@ def _together(depth: int, label: str, members: Sequence[Cgroup], beside: Sibling
         yield Level(depth, label, _value(own, total), total / whole if whole else 0.0, share)
 
 
-def _root(node: Node, tree: NodeTree, setup: Setup) -> Iterator[Level]:
+def _root(node: Node, tree: NodeTree) -> Iterator[Level]:
+    setup = tree.setup
     named = [((cgroup.path or "").strip("/"), cgroup) for cgroup in tree.root]
     for label, cgroup in named[:_MOST_AT_ROOT]:
         yield Level(0, label, _value(cgroup, cgroup.value), cgroup.share, cgroup.share)
@@ -99,8 +99,8 @@ def _pods(tree: NodeTree, qos: str, but: PodTree | None = None) -> Siblings:
     return [(f"{other.pod.namespace}/{other.pod.name}", other.cgroup) for other in found]
 
 
-def _slice(tree: NodeTree, pod_tree: PodTree, setup: Setup) -> Iterator[Level]:
-    qos = pod_tree.pod.qos
+def _slice(tree: NodeTree, pod_tree: PodTree) -> Iterator[Level]:
+    qos, setup = pod_tree.pod.qos, tree.setup
     own = tree.burstable if qos == "Burstable" else tree.besteffort
     slices = [(name, cgroup) for name, cgroup in _slices(tree) if name != _SLICES[qos]]
     guaranteed = _pods(tree, "Guaranteed")
@@ -127,8 +127,8 @@ def _slice(tree: NodeTree, pod_tree: PodTree, setup: Setup) -> Iterator[Level]:
     )
 
 
-def _pod(tree: NodeTree, pod_tree: PodTree, setup: Setup, runtime: Runtime, depth: int) -> Iterator[Level]:
-    pod, own = pod_tree.pod, pod_tree.cgroup
+def _pod(tree: NodeTree, pod_tree: PodTree, runtime: Runtime, depth: int) -> Iterator[Level]:
+    pod, own, setup = pod_tree.pod, pod_tree.cgroup, tree.setup
     slices = _slices(tree) if pod.qos == "Guaranteed" else []
     pods = _pods(tree, pod.qos, but=pod_tree)
     others = slices + pods
