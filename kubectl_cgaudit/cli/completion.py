@@ -14,7 +14,6 @@ Values = Callable[[dict[str, Any], str], Iterable[str]]
 # As cobra numbers them; kubectl's shell scripts act on the sum.
 _FILES, _NO_SPACE, _NO_FILES = 0, 2, 4
 _TARGETS = ("v2", "runtime", "v2+runtime", "kubelet=", "runc=", "crun=", "youki=")
-_THRESHOLDS = ("system-loss=", "system-gain=", "pod-move=", "outweighed=", "outweighed-reserve=", "divisible=")
 _TAKE_FILES = ("files", "file", "states", "states_after", "kubeconfig", "before", "after", "path")
 
 
@@ -92,9 +91,15 @@ def _to(_: dict[str, Any], incomplete: str) -> Iterable[str]:
     return (f"{head}{comma}{target}" for target in _TARGETS)
 
 
+def _thresholds(_: dict[str, Any], _incomplete: str) -> Iterable[str]:
+    from kubectl_cgaudit.judge.thresholds import Thresholds
+
+    return [f"{name}=" for name in Thresholds().by_name()]
+
+
 _VALUES: dict[str, Values] = {
     "to": _to,
-    "thresholds": lambda _, __: _THRESHOLDS,
+    "thresholds": _thresholds,
     "kubelet": lambda _, __: ("proxy", "direct", "files:"),
     "context": lambda given, _: names.of_kubeconfig(given, "contexts"),
     "cluster": lambda given, _: names.of_kubeconfig(given, "clusters"),

@@ -111,9 +111,10 @@ def again(audit: "Audit", judging: Judging, source: str) -> "Audit":
             raise UsageError(f"{source} was made with {flag} {had.source} already; leave {flag} out")
     if judging.policy and audit.baseline:
         raise UsageError(f"{source} was compared with a baseline, and a policy comes before that; audit anew with both")
-    for name in [each.partition("=")[0] for each in judging.thresholds(())]:
-        wanted = getattr(parse(judging.thresholds(())), name.replace("-", "_"))
-        if audit.scenario.thresholds.get(name) != wanted:
+    said = judging.thresholds(())
+    wanted = parse(said).by_name()
+    for name in [each.partition("=")[0] for each in said]:
+        if audit.scenario.thresholds.get(name) != wanted[name]:
             raise UsageError(
                 f"{source} was audited with another threshold {name} than the policy sets; audit anew with --policy"
             )

@@ -1,6 +1,7 @@
 """From where on a change is a finding. Each can be set."""
 
-from msgspec import Struct, structs
+import msgspec
+from msgspec import Struct
 
 from kubectl_cgaudit.errors import UsageError
 
@@ -43,7 +44,8 @@ class Thresholds(Struct, frozen=True, rename="kebab"):
 
     def by_name(self) -> dict[str, float]:
         """All of them as they are called outside."""
-        return {field.replace("_", "-"): value for field, value in structs.asdict(self).items()}
+        named: dict[str, float] = msgspec.to_builtins(self)
+        return named
 
 
 _PARTS = ("system-loss", "pod-move")
@@ -52,14 +54,13 @@ _PARTS = ("system-loss", "pod-move")
 
 def parse(settings: tuple[str, ...]) -> Thresholds:
     """Read `NAME=VALUE`, a value such as 0.1, 10% or 10. Raises UsageError for another name or value."""
-    values = structs.asdict(Thresholds())
-    names = {name.replace("_", "-"): name for name in values}
+    values = Thresholds().by_name()
     for setting in settings:
         name, _, text = setting.partition("=")
-        if name not in names:
-            raise UsageError(f"--threshold: there is no {name!r}; there are {', '.join(names)}")
-        values[names[name]] = _value(name, text)
-    return Thresholds(**values)
+        if name not in values:
+            raise UsageError(f"--threshold: there is no {name!r}; there are {', '.join(values)}")
+        values[name] = _value(name, text)
+    return msgspec.convert(values, Thresholds)
 
 
 def _value(name: str, text: str) -> float:

@@ -58,7 +58,7 @@ def parse(text: str, source: str) -> Policy:
 
 
 def _thresholds(value: object, where: str) -> tuple[str, ...]:
-    names = tuple(name.replace("_", "-") for name in thresholds.Thresholds.__struct_fields__)
+    names = tuple(thresholds.Thresholds().by_name())
     said = settings.texts(settings.mapping(value, where, names), where)
     found = tuple(f"{name}={amount}" for name, amount in said.items())
     try:
