@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from kubectl_cgaudit.detect.state import unit_of
 from kubectl_cgaudit.judge.audit import (
     EFFECTS,
     SEVERITIES,
@@ -33,7 +34,6 @@ from kubectl_cgaudit.report.words import (
     percent,
     ratio_to_system,
     signed,
-    unit,
 )
 
 LONGEST_NAME = 253
@@ -261,7 +261,7 @@ def nominal_value(moment: Moment) -> str:
     """A cgroup's number, with its ratio to the default."""
     if moment.value is None:
         return "none set"
-    return f"{unit(moment.version)} {moment.value} ({number(moment.nominal_ratio or 0)} x)"
+    return f"{unit_of(moment.version)} {moment.value} ({number(moment.nominal_ratio or 0)} x)"
 
 
 def quota(moment: Moment) -> str:

@@ -7,10 +7,10 @@ from msgspec import Struct
 from kubectl_cgaudit.cgroups.pods import container_limit, pod_limit, pod_request
 from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect.runtime import Runtime
-from kubectl_cgaudit.detect.state import Setup
+from kubectl_cgaudit.detect.state import Setup, unit_of
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PodTree
 from kubectl_cgaudit.report.arithmetic import amount, fraction, part, quota, requested, to_shares, weighed
-from kubectl_cgaudit.report.words import counted, unit
+from kubectl_cgaudit.report.words import counted
 
 _MOST_AT_ROOT = 8
 _SLICES = {"Burstable": "kubepods-burstable", "BestEffort": "kubepods-besteffort"}
@@ -46,7 +46,7 @@ def levels(node: Node, tree: NodeTree, index: int) -> Iterator[Level]:
 
 
 def _value(cgroup: Cgroup, amount: int | None) -> str:
-    return "none set" if amount is None else f"{unit(cgroup.version)} {amount}"
+    return "none set" if amount is None else f"{unit_of(cgroup.version)} {amount}"
 
 
 def _own(depth: int, label: str, cgroup: Cgroup, others: Siblings, *notes: str) -> Level:

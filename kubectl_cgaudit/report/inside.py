@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_cgaudit.detect.state import unit_of
 from kubectl_cgaudit.judge.audit import Audit, ContainerAudit, WorkloadAudit
 from kubectl_cgaudit.judge.source import named
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.lazy import Lazy
-from kubectl_cgaudit.report.words import percent, signed, unit
+from kubectl_cgaudit.report.words import percent, signed
 
 
 class Slice(Struct, frozen=True):
@@ -87,5 +88,5 @@ def _slice(container: ContainerAudit, index: int) -> Slice | None:
     if before.in_pod is None or after.in_pod is None:
         return None
     amount = container.request_milli if container.request_milli is not None else container.limit_milli
-    nominal = f"{unit(before.version)} {before.value} -> {unit(after.version)} {after.value}"
+    nominal = f"{unit_of(before.version)} {before.value} -> {unit_of(after.version)} {after.value}"
     return Slice(container.name, "none" if amount is None else f"{amount}m", before.in_pod, after.in_pod, nominal)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from kubectl_cgaudit.detect.state import unit_of
 from kubectl_cgaudit.judge.audit import CONFIDENCES, NodeAudit, NodeCase
-from kubectl_cgaudit.report.words import unit
 
 _WHAT = {
     "cgroup": "cgroup version",
@@ -36,7 +36,7 @@ def _after(node: NodeAudit, key: str) -> str:
 def _of_moment(case: NodeCase, key: str) -> str:
     if case.stops:
         return "stops"
-    after, unit_ = case.after, unit(case.after.cgroup)
+    after, unit_ = case.after, unit_of(case.after.cgroup)
     root = ", ".join(f"{name} ({unit_} {value})" for name, value in after.root.items())
     values = {
         "cgroup": after.cgroup,

@@ -1,6 +1,5 @@
 """How numbers and effects are written, the same in every format."""
 
-from collections.abc import Callable
 from functools import lru_cache
 
 from kubectl_cgaudit.judge.audit import Change, Effect, NodeMoment, NominalChange, Span, WorkloadAudit
@@ -39,22 +38,15 @@ def signed(change: float) -> str:
     return f"{value:+.0f}%" if abs(value) >= 9.95 else f"{value:+.1f}%"
 
 
-def span(values: Span | None, write: Callable[[float], str] = number) -> str:
+def span(values: Span) -> str:
     """One value, or the least and the greatest."""
-    if values is None:
-        return "?"
-    least, greatest = write(values.least), write(values.greatest)
+    least, greatest = number(values.least), number(values.greatest)
     return least if least == greatest else f"{least}..{greatest}"
 
 
 def with_kind(title: str, kind: str) -> str:
     """A workload's title and its kind as kubectl shortens it: `shop/checkout deploy`."""
     return f"{title} {_KIND_LETTERS.get(kind, kind.lower())}"
-
-
-def unit(version: str) -> str:
-    """What a cgroup's number is on v1 and on v2."""
-    return "shares" if version == "v1" else "weight"
 
 
 def arrow(before: str, after: str) -> str:
