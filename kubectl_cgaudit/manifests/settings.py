@@ -47,8 +47,8 @@ class Settings(Struct, frozen=True):
     """The formats the audit can write; those that a sink keeps are chosen among them."""
 
 
-def check(settings: Settings) -> Settings:
-    """The settings themselves. Raises UsageError for what the API server would refuse, or should not be given."""
+def check(settings: Settings) -> None:
+    """Raises UsageError for what the API server would refuse, or should not be given."""
     if not _LABEL.fullmatch(settings.namespace):
         raise UsageError(
             f"--namespace: {settings.namespace!r} is no name of a namespace; write lower case, digits and -"
@@ -71,7 +71,6 @@ def check(settings: Settings) -> Settings:
     for flag, name in (("--states-configmap", settings.states), ("--policy-configmap", settings.policy)):
         if name is not None and not (_SUBDOMAIN.fullmatch(name) and len(name) <= 253):
             raise UsageError(f"{flag}: {name!r} is no name of a ConfigMap")
-    return settings
 
 
 def _why_not(sink: str) -> str:
