@@ -68,6 +68,9 @@ def test_commands_and_flags(tmp_path: Path) -> None:
     "words",
     [
         ("-f", ""),
+        ("--states", "st"),
+        ("--to", "./"),
+        ("--kubeconfig", ""),
         ("diff", ""),
         ("diff", "a.json", ""),
         ("diff", "--states-after", ""),
@@ -93,14 +96,10 @@ def test_values_that_are_known_beforehand(tmp_path: Path) -> None:
     assert ask("tree", "-o", "j", home=tmp_path) == (["json"], ":4")
     assert ask("--to", "v2,k", home=tmp_path) == (["v2,kubelet="], ":6")
     assert ask("nodes", "--kubelet", "", home=tmp_path) == (["direct", "files:", "proxy"], ":4")
+    assert ask("manifests", "--kubelet", "", home=tmp_path) == (["direct"], ":4")
+    assert ask("manifests", "--sink", "", home=tmp_path) == (["none", "pvc"], ":4")
+    assert ask("manifests", "--to", "./", home=tmp_path) == ([], ":4")
     assert ask("--threshold", "out", home=tmp_path) == (["outweighed-reserve=", "outweighed="], ":6")
-
-
-@pytest.mark.parametrize(
-    "words", [("-f", ""), ("--states", "st"), ("report", ""), ("--to", "./"), ("--kubeconfig", "")]
-)
-def test_files_are_left_to_the_shell(words: tuple[str, ...], tmp_path: Path) -> None:
-    assert ask(*words, home=tmp_path) == ([], ":0")
 
 
 def test_contexts_of_the_kubeconfig(tmp_path: Path) -> None:

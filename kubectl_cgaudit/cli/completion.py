@@ -9,6 +9,7 @@ from click.shell_completion import CompletionItem, ShellComplete
 
 from kubectl_cgaudit.cli import names
 from kubectl_cgaudit.cli.commands import COMMANDS, load
+from kubectl_cgaudit.manifests.settings import SINKS
 
 Values = Callable[[dict[str, Any], str], Iterable[str]]
 # As cobra numbers them; kubectl's shell scripts act on the sum.
@@ -65,10 +66,11 @@ def _teach(group: click.Group) -> None:
     for command in (group, *map(load, COMMANDS)):
         for parameter in command.params:
             name = parameter.name or ""
+            values = _VALUES.get(f"{command.name} {name}", _VALUES.get(name))
             if name in _TAKE_FILES:
                 parameter.shell_complete = _file  # type: ignore[assignment, method-assign]
-            elif name in _VALUES:
-                parameter.shell_complete = _completer(_VALUES[name])  # type: ignore[assignment, method-assign]
+            elif values:
+                parameter.shell_complete = _completer(values)  # type: ignore[assignment, method-assign]
 
 
 def _file(_: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -107,4 +109,9 @@ _VALUES: dict[str, Values] = {
     "namespace": lambda given, _: names.listed(given, "/api/v1/namespaces"),
     "node": lambda given, _: names.listed(given, "/api/v1/nodes"),
     "pod": names.pods,
+    # A job in the cluster has neither files nor nodes/proxy.
+    "manifests to": lambda _, incomplete: _to({}, incomplete),
+    "manifests kubelet": lambda _, __: ("direct",),
+    "manifests sink": lambda _, __: SINKS,
 }
+"""By parameter, or by command and parameter where a command takes others than the rest."""
