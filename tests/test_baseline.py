@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.errors import InputError, UsageError
 from kubectl_cgaudit.judge.audit import Audit, Finding, Subject
-from kubectl_cgaudit.judge.baseline import Baseline, against
 from kubectl_cgaudit.judge.policy.apply import apply
 from kubectl_cgaudit.judge.policy.read import parse
 from kubectl_cgaudit.judge.rules import catalogue
@@ -333,10 +332,6 @@ def test_the_command_and_its_saved_audit(
     assert run([*RECORDED_FLAGS, "--baseline", str(STATES)]) == 1
 
 
-def test_a_baseline_may_be_an_audit_in_memory() -> None:
-    assert against(Baseline("base.json", AUDIT), AUDIT) == compared(AUDIT)
-
-
 def with_only(*findings: Finding) -> Audit:
     return replace(AUDIT, findings=findings)
 
@@ -389,7 +384,7 @@ def test_two_rules_of_one_id_do_not_stand_for_each_other() -> None:
     then = replace(open_, rule="CGA102", severity="medium", title="node state not known")
     now = replace(then, title="evidence contradicts itself")
     earlier, audit = (replace(AUDIT, findings=(each,)) for each in (then, now))
-    found = against(Baseline("last.json", earlier), audit)
+    found = compared(earlier, audit)
     assert (found.findings, found.known) == ((now,), ())
 
 

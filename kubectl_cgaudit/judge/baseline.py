@@ -48,7 +48,7 @@ class Baseline(Struct, frozen=True):
     """An earlier audit, and what it is called."""
 
     source: str
-    audit: Earlier | Audit
+    audit: Earlier
 
 
 def load(data: bytes, source: str) -> Baseline:
@@ -104,12 +104,12 @@ def against(baseline: Baseline, audit: Audit) -> Audit:
     return recounted(judged, _sentence(judged, baseline.source))
 
 
-def _unasked(earlier: Earlier | Audit, audit: Audit) -> bool:
+def _unasked(earlier: Earlier, audit: Audit) -> bool:
     """Whether kubelets were asked then only: what they showed, or that they did not answer, is not seen any more."""
     return earlier.coverage.kubelets_asked and not audit.coverage.kubelets_asked
 
 
-def _finding_less(earlier: Earlier | Audit, audit: Audit) -> set[str]:
+def _finding_less(earlier: Earlier, audit: Audit) -> set[str]:
     """The rules that find less now by another threshold: what they found may be there still."""
     then, now = earlier.scenario.thresholds, audit.scenario.thresholds
     found = set()
@@ -128,7 +128,7 @@ def _open(audit: Audit) -> set[str]:
     return nodes | workloads | waiting(audit.coverage)
 
 
-def _in_baseline(earlier: Earlier | Audit, audit: Audit) -> Iterator[Finding]:
+def _in_baseline(earlier: Earlier, audit: Audit) -> Iterator[Finding]:
     """What the baseline found, by the severities that hold now."""
     levels = audit.policy.severities if audit.policy else {}
     for finding in (*earlier.findings, *earlier.known):
@@ -136,9 +136,7 @@ def _in_baseline(earlier: Earlier | Audit, audit: Audit) -> Iterator[Finding]:
         yield replace(finding, severity=now)
 
 
-def _notes(
-    earlier: Earlier | Audit, audit: Audit, untold: int, grown: Sequence[tuple[str, Sequence[str]]]
-) -> Iterator[str]:
+def _notes(earlier: Earlier, audit: Audit, untold: int, grown: Sequence[tuple[str, Sequence[str]]]) -> Iterator[str]:
     """In what the two differ beside the cluster; of `untold` findings it cannot be told whether they are gone. `grown` are
     gaps of the baseline, and what they have more now.
     """
