@@ -53,10 +53,10 @@ def test_the_flow_of_the_worst_pod() -> None:
     (pod,) = [p for w in audit.workloads for p in w.pods if p.name == "checkout-d5491e7e7-22276"]
     picture = flow.flow(of_case(nodes[pod.node].cases[0].before, pod, 0, pod.containers, after=False))
     assert [(column.title, column.caption) for column in picture.columns] == [
-        ("root of the node", "79% of the node"),
-        ("QoS class", "49% of the node"),
-        ("pod", "27% of the node"),
-        ("container", "25% of the node"),
+        ("root of the node", ("79% of the node",)),
+        ("QoS class", ("49% of the node",)),
+        ("pod", ("27% of the node",)),
+        ("container", ("25% of the node",)),
     ]
     assert [[box.label for box in column.boxes] for column in picture.columns] == [
         ["all pods 79%", "system.slice 21%"],
@@ -68,13 +68,27 @@ def test_the_flow_of_the_worst_pod() -> None:
     assert picture.columns[-1].funnel == ""
 
 
+def test_what_a_low_box_cannot_say_has_a_line_of_its_own_below() -> None:
+    # Beside "0.05% of the node" it ran into the next column's line.
+    audit = recorded_audit()
+    nodes = {node.name: node for node in audit.nodes}
+    (pod,) = [p for w in audit.workloads for p in w.pods if p.name == "log-shipper-2e955"]
+    picture = flow.flow(of_case(nodes[pod.node].cases[0].before, pod, 0, pod.containers, after=False))
+    assert [column.caption for column in picture.columns] == [
+        ("79% of the node",),
+        ("0.05% of the node", "BestEffort 0.06%"),
+        ("0.02% of the node",),
+        ("0.02% of the node",),
+    ]
+
+
 @given(st.lists(st.floats(0.0001, 1), min_size=1, max_size=12))
 def test_boxes_fill_their_column_and_no_more(amounts: list[float]) -> None:
     total = sum(amounts)
     parts = tuple(Part("x", each / total, "sibling" if index else "own") for index, each in enumerate(amounts))
     (column,) = flow.flow([Level("t", "kubelet", parts)]).columns
     assert column.boxes[0].y == 34
-    assert max(box.y + box.height for box in column.boxes) <= flow.HEIGHT - 25
+    assert max(box.y + box.height for box in column.boxes) <= flow.HEIGHT - 41
     assert all(box.height > 0 for box in column.boxes)
 
 

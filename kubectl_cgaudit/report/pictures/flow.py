@@ -10,7 +10,7 @@ from kubectl_cgaudit.report.words import percent
 
 WIDTH = 760
 _TOP, _HEIGHT, _BAR, _STEP = 34.0, 120.0, 122.0, 198.0
-HEIGHT = int(_TOP + _HEIGHT + 26)
+HEIGHT = int(_TOP + _HEIGHT + 42)
 _LEAST_LABELLED = 15.0
 _LONGEST = 14
 
@@ -32,7 +32,8 @@ class Column(Struct, frozen=True):
 
     x: float
     title: str
-    caption: str
+    caption: tuple[str, ...]
+    """Lines, as columns stand too close for a long one; the second is what the own box is too low for."""
     boxes: tuple[Box, ...]
     funnel: str
     """Points of a polygon, empty for the last column."""
@@ -71,18 +72,21 @@ def _columns(levels: Sequence[Level]) -> Iterator[Column]:
                 (right, own.y + own.height),
             ]
             funnel = " ".join(f"{_round(a)},{_round(b)}" for a, b in corners)
-        unlabelled = "" if own.label else f"{shorten(level.own.label, _LONGEST)} {percent(level.own.fraction)}: "
-        caption = f"{unlabelled}{percent(of_node)} of the node"
-        yield Column(x, level.title, caption, boxes, funnel)
+        unlabelled = () if own.label else (_label(level.own),)
+        yield Column(x, level.title, (f"{percent(of_node)} of the node", *unlabelled), boxes, funnel)
 
 
 def _boxes(parts: Sequence[Part], x: float) -> Iterator[Box]:
     y = _TOP
     for part in parts:
         height = part.fraction * _HEIGHT
-        label = f"{shorten(part.label, _LONGEST)} {percent(part.fraction)}" if height >= _LEAST_LABELLED else ""
+        label = _label(part) if height >= _LEAST_LABELLED else ""
         yield Box(x, _round(y), _BAR, max(_round(height), 0.6), part.role, label)
         y += height
+
+
+def _label(part: Part) -> str:
+    return f"{shorten(part.label, _LONGEST)} {percent(part.fraction)}"
 
 
 def _round(value: float) -> float:
