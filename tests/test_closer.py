@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import Change
 from kubectl_cgaudit.judge.saved import load
 from kubectl_cgaudit.report import appendix, csv
-from kubectl_cgaudit.report.closer import closer
+from kubectl_cgaudit.report.closer import closer, deciding
+from kubectl_cgaudit.report.words import against_system
 from tests.support import GOLDEN, V1, audited, cluster, container, node, pod
 
 
@@ -107,3 +108,18 @@ def test_what_only_may_change_is_shown_where_it_changes() -> None:
     assert found is not None
     assert found.when == "linear runtime"
     assert "Inside the pod app goes from 91% to 85% (-5.8%)" in found.why
+
+
+def test_what_may_gain_is_shown_where_it_gains() -> None:
+    """Not where nothing changes: an unknown that may gain five times its CPU was said to keep it."""
+    placed = (pod("idle", container("a"), qos="BestEffort"), pod("app", container("app", "3")))
+    audit = audited(cluster(node(), *placed), to="v2")
+    (workload,) = [each for each in audit.workloads if each.name == "idle"]
+    found = closer(workload, {each.name: each for each in audit.nodes}, {})
+    assert (workload.effect, against_system(workload)) == ("unknown", "0%..+407%")
+    assert found is not None
+    assert found.when == "cgroup v1, quadratic runtime"
+    change = deciding(workload)
+    assert change is not None
+    assert (change.when, f"{change.change:.2f}") == ("cgroup v1, quadratic runtime", "4.07")
+    assert found.why.startswith("Inside kubepods its part goes")

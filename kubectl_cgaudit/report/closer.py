@@ -86,12 +86,19 @@ def closer(
 
 def _decisive(workload: WorkloadAudit) -> Change | None:
     """The change to look at: against the system, unless CPU only moves inside the pod or is gained."""
-    worst, best, inside = workload.against_system, workload.against_system_best, workload.inside_pod
+    worst, inside = workload.against_system, workload.inside_pod
     if workload.effect == "moves" and inside:
         return inside
-    if workload.effect == "unknown" and inside and worst:
+    if workload.effect == "unknown" and inside and worst and min(worst.change, inside.change) < 0:
         return min(worst, inside, key=lambda change: change.change)
-    return best if workload.effect == "gains" and best else worst
+    return deciding(workload)
+
+
+def deciding(workload: WorkloadAudit) -> Change | None:
+    """The change against the system that is most to be told: the worst, and of what gains or at least loses nothing the best."""
+    worst, best = workload.against_system, workload.against_system_best
+    gains = workload.effect == "gains" or (worst is not None and worst.change >= 0)
+    return best if gains and best else worst
 
 
 def _chosen_for(workload: WorkloadAudit, change: Change | None) -> str:
@@ -102,8 +109,10 @@ def _chosen_for(workload: WorkloadAudit, change: Change | None) -> str:
         what = f"in which {change.container} loses most"
     elif change.change < 0:
         what = "that loses most against system processes"
+    elif change.change > 0:
+        what = "that gains most against system processes"
     else:
-        what = f"that gains {'most' if workload.effect == 'gains' else 'least'} against system processes"
+        return ""
     return f"Of its {len(workload.pods)} pods this is the one {what}."
 
 

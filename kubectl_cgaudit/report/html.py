@@ -106,7 +106,7 @@ def _environment() -> Environment:
         change_bars=_change_bars,
         slices_bar=_slices_bar,
         sure_counts=_sure_counts,
-        shown_change=_shown_change,
+        shown_change=closer.deciding,
         against_value=_against_value,
     )
     return environment
@@ -138,15 +138,9 @@ def _change_bars(change: Change) -> tuple[str, str]:
     return f"{change.before / longest * 100:.1f}", f"{change.after / longest * 100:.1f}"
 
 
-def _shown_change(workload: WorkloadAudit) -> Change | None:
-    """The change against the system that the bars show: of the pod that decides what is said of the workload."""
-    gains = workload.effect == "gains" and workload.against_system_best is not None
-    return workload.against_system_best if gains else workload.against_system
-
-
 def _against_value(workload: WorkloadAudit) -> float | str:
     """What the column sorts by. Nothing is worse than to stop, also not the loss of all."""
-    change = _shown_change(workload)
+    change = closer.deciding(workload)
     return -2.0 if workload.may_stop else "" if change is None else change.change
 
 
