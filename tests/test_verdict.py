@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.model import Gap
 from kubectl_cgaudit.judge.condition import condition
+from kubectl_cgaudit.text import percent
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, of_rule, pod
 
 
@@ -124,6 +125,20 @@ def test_a_step_says_that_there_are_other_remedies() -> None:
     assert step.endswith(" There are 2 more remedies of CGA201, for other nodes or workloads: -o json has all.")
     (alone,) = audited(cluster(node("n1"), pods[0]), V1, "v2").verdict.next_steps
     assert "more remed" not in alone
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"), [(V1, "; worst is default/big on n1, from "), ("", "; at worst default/big loses 61% against ")]
+)
+def test_the_worst_that_is_named_is_the_first_in_the_list(rules: str, said: str) -> None:
+    """Both lose 61%. That of the small one is greater by a tenth of a percent, and a tenth of the CPU."""
+    small = pod("a-small", container("c", "155m", "155m"), qos="Guaranteed")
+    audit = audited(cluster(node(cpu="8"), small, pod("big", container("c", "1"))), rules, "v2")
+    assert [(each.name, percent(each.against_system.change)) for each in audit.workloads if each.against_system] == [
+        ("big", "-61%"),
+        ("a-small", "-61%"),
+    ]
+    assert said in audit.verdict.sentence
 
 
 def test_what_does_not_come_back_is_named(tmp_path: Any) -> None:

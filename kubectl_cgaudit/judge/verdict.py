@@ -179,7 +179,8 @@ def _at_worst(
         for each in workloads
         if each.against_system and as_said(each.against_system.change) < _sure_of(each, sure_losses)
     ]
-    loss, title = min(losses, default=(0.0, ""))
+    # Of losses that read the same the first is the one of most CPU.
+    loss, title = min(losses, key=lambda each: as_said(each[0]), default=(0.0, ""))
     if round(loss * 100) >= 0 or as_said(loss) >= as_said(least):
         return ""
     return f"{lead} {title} loses {percent(-loss)} against system processes"

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 
 from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.judge import weights
@@ -83,8 +84,10 @@ class Judged:
         found = []
         while self._tallies:
             own, tally = self._tallies.popitem()
-            found.append(tally.audit(own, self._kinds, same))
-        return tuple(sorted(found, key=_badness))
+            audit = tally.audit(own, self._kinds, same)
+            found.append((_badness(audit, tally.rank), audit))
+        found.sort(key=itemgetter(0))
+        return tuple(audit for _, audit in found)
 
     def findings(self) -> Iterator[Finding]:
         """Those of the rules over pods."""
@@ -107,7 +110,7 @@ class Judged:
         return sum(kind.containers * self._pods_of_kind[kind.number] for kind in self._kinds)
 
 
-def _badness(audit: WorkloadAudit) -> tuple[int, float, float, str, str, str]:
-    system = audit.against_system.change if audit.against_system else 0.0
+def _badness(audit: WorkloadAudit, rank: tuple[float, float]) -> tuple[int, float, float, float, str, str, str]:
+    """To sort by, the worst first; of losses that read the same the one of most CPU, which the verdict names too."""
     inside = audit.inside_pod.change if audit.inside_pod else 0.0
-    return EFFECTS.index(audit.effect), system, inside, audit.namespace, audit.name, audit.kind
+    return EFFECTS.index(audit.effect), *rank, inside, audit.namespace, audit.name, audit.kind
