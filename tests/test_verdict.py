@@ -127,6 +127,24 @@ def test_a_step_says_that_there_are_other_remedies() -> None:
     assert "more remed" not in alone
 
 
+def test_of_nodes_not_known_the_step_says_where_like_ones_are_together() -> None:
+    """A remedy a node was counted, however alike they are."""
+    nodes = [node(f"n{number}") for number in (1, 2, 3)]
+    told = "not known: `kubectl cgaudit nodes` says which are alike, and what settles them, cheapest first."
+    for objects, more in ((nodes, f" 2 more nodes are {told}"), (nodes[:2], f" 1 more node is {told}")):
+        first, *_ = audited(cluster(*objects, pod("p", container("c", "1"))), "", "v2").verdict.next_steps
+        assert first.startswith("CGA102 (n1): Look on the node with ")
+        assert first.endswith(f"cgroup: v1 or v2, runtimes: {{default: runc X.Y.Z}}}}`.{more}")
+
+
+def test_what_may_not_start_comes_before_what_is_milder_and_sure() -> None:
+    """A step for the kubelet after next stood before the one against containers that do not start."""
+    objects = cluster(node(kubelet="v1.31.4"), pod("p", container("c", "15m", "15m"), qos="Guaranteed"))
+    steps = audited(objects, "- {cgroup: v1, runtimes: {default: runc 1.1.12}}", "runc=1.3.3").verdict.next_steps
+    assert [step.partition(": ")[0] for step in steps] == ["CGA301 (default/p)", "CGA101 (n1)"]
+    assert steps[0].startswith("CGA301 (default/p): if the cgroup driver is systemd: Set the limit to 20m")
+
+
 @pytest.mark.parametrize(
     ("rules", "said"), [(V1, "; worst is default/big on n1, from "), ("", "; at worst default/big loses 61% against ")]
 )

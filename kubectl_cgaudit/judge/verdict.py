@@ -244,13 +244,14 @@ def _caveats(coverage: Coverage, contradicted: int, *, found: bool) -> list[str]
 def steps(findings: Sequence[Finding]) -> tuple[str, ...]:
     """The remedy of the worst finding of each rule, worst first; of low severity only where nothing else is there.
 
-    What is open comes first, as whoever knows the answer may not need the rest, and what only holds under a condition last.
+    What is open comes first, as whoever knows the answer may not need the rest, and what only holds under a condition last,
+    unless something may not start.
     Where a rule's findings have other remedies too, that is said: most are of one node or workload.
     """
     firsts: dict[tuple[bool, int, str, str], Finding] = {}
     remedies: dict[str, set[int]] = defaultdict(set)
     for finding in findings:
-        place = 0 if finding.rule == UNKNOWN_STATE.id else 2 if finding.when else 1
+        place = 0 if finding.rule == UNKNOWN_STATE.id else 2 if finding.when and finding.severity != "critical" else 1
         firsts.setdefault((finding.severity == "low", place, finding.rule, finding.title), finding)
         remedies[finding.title].add(hash(finding.remedy))
     serious = {of: finding for of, finding in firsts.items() if not of[0]} or firsts
@@ -264,6 +265,9 @@ def steps(findings: Sequence[Finding]) -> tuple[str, ...]:
 
 
 def _more(others: int, finding: Finding) -> str:
+    if finding.title == UNKNOWN_STATE.title:
+        nodes = "1 more node is" if others == 1 else f"{others} more nodes are"
+        return f" {nodes} not known: `kubectl cgaudit nodes` says which are alike, and what settles them, cheapest first."
     are = "is 1 more remedy" if others == 1 else f"are {others} more remedies"
-    whose = "" if finding.subject.kind == "audit" else ", for other nodes or workloads"
+    whose = {"audit": "", "node": ", for other nodes"}.get(finding.subject.kind, ", for other nodes or workloads")
     return f" There {are} of {finding.rule}{whose}: -o json has all."
