@@ -309,6 +309,19 @@ def test_what_kubectl_printed_is_taken_too(
     assert capsys.readouterr().err.startswith("error: standard input holds neither a snapshot nor an audit; save it to")
 
 
+def test_states_of_before_alone_do_not_settle_what_runs_now(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Said where it matters: all was unknown, and nothing said that the file is of one moment only."""
+    (tmp_path / "b.json").write_text(json.dumps({"kind": "List", "items": [N1, A]}))
+    (tmp_path / "s.yaml").write_text(V2_LINEAR)
+    both, states_ = [str(tmp_path / "b.json")] * 2, str(tmp_path / "s.yaml")
+    said = "--states is what BEFORE ran; what runs now is said with --states-after\n"
+    assert run(["diff", *both, "--states", states_]) == 0
+    assert capsys.readouterr().err == said
+    assert run(["diff", *both]) == 0
+    assert run(["diff", *both, "--states", states_, "--states-after", states_]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_yaml_that_kubectl_printed_is_taken_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "b.yaml").write_text(yaml.safe_dump({"kind": "List", "items": [N1, A]}))
     (tmp_path / "s.yaml").write_text(V2_LINEAR)

@@ -101,9 +101,15 @@ def diff_command(
     for name, side in (("before", result.before), ("after", result.after)):
         for gap in side.gaps:
             say(f"incomplete {name}: {visible(gap)}")
+    if states and not states_after and second.scenario.to == _STAYS.to and _open(second):
+        say("--states is what BEFORE ran; what runs now is said with --states-after")
     if exit_code and result.summary.moved:
         return FOUND
     return 0 if result.before.complete and result.after.complete else INCOMPLETE
+
+
+def _open(audit: Audit) -> bool:
+    return any(node.confidence == "unknown" for node in audit.nodes)
 
 
 def _text(each: output.Output, result: Any) -> str:
