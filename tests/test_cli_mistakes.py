@@ -79,7 +79,11 @@ EACH = "name each file by itself (-f may be repeated)"
         (["explain", "shop/"], 2, "'shop/' names no pod; write NAMESPACE/POD, or give -n NAMESPACE"),
         (["explain", "p"], 2, "'p' names no namespace; write NAMESPACE/POD, or give -n NAMESPACE"),
         (["convert"], 2, "convert takes one of a CPU request such as 250m, --shares or --weight"),
-        (["convert", "banana"], 2, "'banana' is not a CPU quantity such as 250m or 2"),
+        (
+            ["convert", "shares=256"],
+            2,
+            "'shares=256' is not a CPU quantity such as 250m or 2; for shares or a weight write --shares N or --weight N\n",
+        ),
         (["convert", "--weight", "0"], 2, "--weight 0 is out of range; it must be 1..10000"),
         (["nodse"], 2, "there is no command 'nodse'; did you mean nodes?\n"),
         (

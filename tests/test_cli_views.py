@@ -311,7 +311,7 @@ def test_convert_in_words_says_which_runtimes_use_which_formula(capsys: pytest.C
         "            the weight of shares 256..264, requests 250..258m\n"
         "inverse     237 shares: what the kubelet and cAdvisor read back from weight 10\n"
         "linear: every kubelet, runc before 1.3.2, crun before 1.23\n"
-        "quadratic: runc and crun since\n"
+        "quadratic: runc from 1.3.2 on, crun from 1.23 on, for containers only\n"
     )
     assert run(["convert", "--shares", "256"]) == 0
     assert capsys.readouterr().out == text.partition("\n")[2]
@@ -374,4 +374,6 @@ def test_convert_a_weight_back(
         f"quadratic   cpu.weight {weight}\n"
         f"            the weight of shares {quadratic}\n"
         f"inverse     {back} shares: what the kubelet and cAdvisor read back from weight {number}\n"
+        "linear: every kubelet, runc before 1.3.2, crun before 1.23\n"
+        "quadratic: runc from 1.3.2 on, crun from 1.23 on, for containers only\n"
     )

@@ -43,7 +43,7 @@ def _of_request(text: str) -> dict[str, Any]:
     try:
         amount = milli(text)
     except InputError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(f"{error}; for shares or a weight write --shares N or --weight N") from None
     return convert.of_shares(milli_to_shares(amount), amount)
 
 

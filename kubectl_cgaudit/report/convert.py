@@ -69,8 +69,10 @@ def as_text(result: dict[str, Any]) -> str:
         f"inverse     {result['read_back_shares']} shares: what the kubelet and cAdvisor read back "
         f"from weight {result['weights'][0]['weight']}"
     )
-    if "shares" in result:
-        lines += ["linear: every kubelet, runc before 1.3.2, crun before 1.23", "quadratic: runc and crun since"]
+    lines += [
+        "linear: every kubelet, runc before 1.3.2, crun before 1.23",
+        "quadratic: runc from 1.3.2 on, crun from 1.23 on, for containers only",
+    ]
     return "\n".join(lines) + "\n"
 
 
