@@ -36,7 +36,8 @@ def test_204_raising_is_free_where_an_init_container_decides_the_pods_request() 
     assert finding.remedy == (
         "Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays 650m: "
         "payments 200m -> 391m; weights payments : vault-agent : metrics = 49 : 11 : 6, against 204 : 51 : 20 now. "
-        "But then vault-agent lacks 10% of its part of now. Not before the runtime of then creates the containers on cgroup v2."
+        "But then vault-agent lacks 10% of its part of now. "
+        "Not before the node is on cgroup v2, with the runtime it has then."
     )
     assert [quadratic(milli_to_shares(milli)) for milli in (391, 50, 20)] == [49, 11, 6]
     assert (percent(49 / (49 + 11 + 6)), percent(204 / (204 + 51 + 20))) == ("74%", "74%")
@@ -56,8 +57,8 @@ def test_204_claims_no_ratio_that_whole_weights_do_not_reach(
     objects = cluster(node(), pod("p", container("app", app), container("side", side)))
     (finding,) = of_rule(audited(objects, V1, "v2"), "CGA204").values()
     assert finding.remedy == (
-        f"No shift of the request between them restores the old ratio. {remedy} Not before the runtime of then creates the "
-        "containers on cgroup v2."
+        f"No shift of the request between them restores the old ratio. {remedy} "
+        "Not before the node is on cgroup v2, with the runtime it has then."
     )
     raised = int(remedy.split(": ")[1].split("m")[0])
     assert (linear(milli_to_shares(raised)), linear(milli_to_shares(int(side[:-1])))) == weights
@@ -152,7 +153,7 @@ def with_init(migrate: str) -> Any:
             "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: app 200m -> 227m, "
             "vault 50m -> 37m, metrics 20m -> 6m; weights app : vault : metrics = 32 : 8 : 3, as 204 : 51 : 20 now. "
             "Raising app alone takes 391m, 191m more a pod to schedule. But then vault lacks 10% of its part of now. "
-            "Not before the runtime of then creates the containers on cgroup v2.",
+            "Not before the node is on cgroup v2, with the runtime it has then.",
         ),
         # The init container decides, and lowering vault lowers what it needs with it.
         (
@@ -160,8 +161,8 @@ def with_init(migrate: str) -> Any:
             "Shift the request inside the pod: app 200m -> 227m, vault 50m -> 37m, metrics 20m -> 6m; weights "
             "app : vault : metrics = 32 : 8 : 3, as 204 : 51 : 20 now. The pod's request, of which init containers are a "
             "part, goes from 450m to 437m, its weight from 18 to 17. Raising app alone takes 391m, 11m more a pod to "
-            "schedule. But then vault lacks 10% of its part of now. Not before the runtime of then creates the containers on "
-            "cgroup v2.",
+            "schedule. But then vault lacks 10% of its part of now. "
+            "Not before the node is on cgroup v2, with the runtime it has then.",
         ),
     ],
 )
@@ -175,7 +176,7 @@ def test_204_what_asks_for_nothing_gives_nothing_away() -> None:
     audit = audited(cluster(node(cpu="8"), pod("p", container("app", "20m"), container("side"))), V1, "v2")
     assert of_rule(audit, "CGA204")["default/p"].remedy == (
         "No shift of the request between them restores the old ratio. Raising app alone does: 233m, 213m more a pod to schedule. "
-        "Not before the runtime of then creates the containers on cgroup v2."
+        "Not before the node is on cgroup v2, with the runtime it has then."
     )
 
 
@@ -223,7 +224,7 @@ def test_204_no_shift_takes_from_a_container_that_it_does_not_name() -> None:
     assert "app has 23% of its pod's CPU now and 21% after (-5.5%)" in finding.seen
     assert finding.remedy == (
         "No shift of the request between them restores the old ratio. Raising app alone does: 80m, 3m more a pod to schedule. "
-        "But then main lacks 10% of its part of now. Not before the runtime of then creates the containers on cgroup v2."
+        "But then main lacks 10% of its part of now. Not before the node is on cgroup v2, with the runtime it has then."
     )
     assert percent(1 - 10 / 15 / (256 / (256 + 78 + 10))) == "10%"
 
@@ -322,7 +323,8 @@ def test_204_says_what_raising_takes_from_another() -> None:
     (finding,) = of_rule(audited(requesting({"c0": 500, "c1": 15, "c2": 3}), V1, "v2"), "CGA204").values()
     assert finding.remedy == (
         "No shift of the request between them restores the old ratio. Raising c0 alone does: 1437m, 937m more a pod to "
-        "schedule. But then c1 lacks 40% of its part of now. Not before the runtime of then creates the containers on cgroup v2."
+        "schedule. But then c1 lacks 40% of its part of now. "
+        "Not before the node is on cgroup v2, with the runtime it has then."
     )
 
 
@@ -334,7 +336,7 @@ def test_204_on_the_way_to_cgroup_v1_shares_are_reckoned_with(tmp_path: Path) ->
     assert finding.remedy == (
         "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: c1 100m -> 160m, "
         "c0 1000m -> 940m; shares c1 : c0 = 163 : 962, as 17 : 100 now. Raising c1 alone takes 170m, 70m more a pod to "
-        "schedule. Not before the runtime of then creates the containers on cgroup v1."
+        "schedule. Not before the node is on cgroup v1, with the runtime it has then."
     )
 
 

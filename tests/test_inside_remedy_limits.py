@@ -150,8 +150,8 @@ def test_204_a_smaller_request_of_those_that_gain_leaves_another_too_little_and_
     remedy = the_finding("CGA204", V1, "v2+kubelet=1.34", node(kubelet="v1.33.1"), raw).remedy
     assert remedy == (
         "Give those that gain a smaller request, which costs nothing to schedule: a 219m (the limit of the pod) -> 2m; weights "
-        "b : a = 2 : 1, against 29 : 2 now. Then c still lacks 29% of its part of now, d 29%. Not before the runtime of then "
-        "creates the containers on cgroup v2."
+        "b : a = 2 : 1, against 29 : 2 now. Then c still lacks 29% of its part of now, d 29%. "
+        "Not before the node is on cgroup v2, with the runtime it has then."
     )
     assert percent(1 - 1 / 5 / (20 / 71)) == "29%"
 

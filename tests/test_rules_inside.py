@@ -78,8 +78,8 @@ def test_204_a_loss_so_small_that_nobody_is_seen_to_gain() -> None:
     )
     assert finding.remedy == (
         "No shift of the request between them restores the old ratio. Raising c alone does: 149956m, 17m more a pod to "
-        "schedule. But then a lacks 0.006% of its part of now, b 0.006%. Not before the runtime of then creates the containers "
-        "on cgroup v2."
+        "schedule. But then a lacks 0.006% of its part of now, b 0.006%. "
+        "Not before the node is on cgroup v2, with the runtime it has then."
     )
 
 
@@ -119,8 +119,8 @@ def test_204_tells_who_loses_in_the_other_cases_and_what_helps_it() -> None:
         "If cgroup v2, linear runtime: Shift the request inside the pod, which costs nothing to schedule and keeps the pod's "
         "weight: b 2m -> 7m, a 30m -> 25m; weights b : a = 3 : 6, as 1 : 2 now. Raising b alone takes 10m, 8m more a pod to "
         "schedule. Not before the new runtime creates the containers. If cgroup v1: No shift of the request between them "
-        "restores the old ratio. Raising a alone does: 78m, 48m more a pod to schedule. Not before the runtime of then creates "
-        "the containers on cgroup v2."
+        "restores the old ratio. Raising a alone does: 78m, 48m more a pod to schedule. "
+        "Not before the node is on cgroup v2, with the runtime it has then."
     )
 
 

@@ -267,7 +267,9 @@ def steps(findings: Sequence[Finding]) -> tuple[str, ...]:
 def _more(others: int, finding: Finding) -> str:
     if finding.title == UNKNOWN_STATE.title:
         nodes = "1 more node is" if others == 1 else f"{others} more nodes are"
-        return f" {nodes} not known: `kubectl cgaudit nodes` says which are alike, and what settles them, cheapest first."
+        return (
+            f" {nodes} not known: `kubectl cgaudit nodes` says which are alike, and what settles them, cheapest first."
+        )
     are = "is 1 more remedy" if others == 1 else f"are {others} more remedies"
     whose = {"audit": "", "node": ", for other nodes"}.get(finding.subject.kind, ", for other nodes or workloads")
     return f" There {are} of {finding.rule}{whose}: -o json has all."

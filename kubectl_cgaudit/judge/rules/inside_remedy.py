@@ -199,7 +199,7 @@ def _late(now: Setup, then: Setup, used: str) -> str:
     """The runtime, or the kubelet, of now would split by the new requests in the old way."""
     if now.cgroup != then.cgroup:
         # It may be the one of now: where that is open, the two cases are told as one.
-        return f" Not before the runtime of then creates the containers on cgroup {then.cgroup}."
+        return f" Not before the node is on cgroup {then.cgroup}, with the runtime it has then."
     if now.runtime(used).formula != then.runtime(used).formula:
         return " Not before the new runtime creates the containers."
     return ""
