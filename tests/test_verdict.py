@@ -137,6 +137,19 @@ def test_of_nodes_not_known_the_step_says_where_like_ones_are_together() -> None
         assert first.endswith(f"cgroup: v1 or v2, runtimes: {{default: runc X.Y.Z}}}}`.{more}")
 
 
+def test_what_was_not_read_is_the_first_step() -> None:
+    """A namespace that was mistyped stood behind what to look for on nodes."""
+    gaps = (Gap("pods that match namespace shpo", "there is none", "Correct -n"),)
+    objects = cluster(node(), pod("p", container("c", "1")))
+    objects = replace(objects, reading=replace(objects.reading, gaps=gaps))
+    steps = audited(objects, "", "v2").verdict.next_steps
+    assert [step.partition(": ")[0] for step in steps] == [
+        "CGA001 (pods that match namespace shpo)",
+        "CGA102 (n1)",
+        "CGA201 (default/p)",
+    ]
+
+
 def test_what_may_not_start_comes_before_what_is_milder_and_sure() -> None:
     """A step for the kubelet after next stood before the one against containers that do not start."""
     objects = cluster(node(kubelet="v1.31.4"), pod("p", container("c", "15m", "15m"), qos="Guaranteed"))

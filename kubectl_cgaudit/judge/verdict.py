@@ -9,6 +9,7 @@ from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.rounding import as_said
 from kubectl_cgaudit.judge.rules.catalogue import (
     CONTRADICTED,
+    INCOMPLETE,
     MISREADS_WEIGHT,
     UNKNOWN_STATE,
     V1_NODE,
@@ -21,6 +22,7 @@ from kubectl_cgaudit.text import counted, named, number, percent
 
 _MOST_STEPS = 5
 _NAMED = 3
+_FIRST = (INCOMPLETE.id, UNKNOWN_STATE.id)
 
 
 def conclude(
@@ -244,14 +246,14 @@ def _caveats(coverage: Coverage, contradicted: int, *, found: bool) -> list[str]
 def steps(findings: Sequence[Finding]) -> tuple[str, ...]:
     """The remedy of the worst finding of each rule, worst first; of low severity only where nothing else is there.
 
-    What is open comes first, as whoever knows the answer may not need the rest, and what only holds under a condition last,
-    unless something may not start.
+    What was not read or is open comes first, as whoever settles it may not need the rest, and what only holds under a
+    condition last, unless something may not start.
     Where a rule's findings have other remedies too, that is said: most are of one node or workload.
     """
     firsts: dict[tuple[bool, int, str, str], Finding] = {}
     remedies: dict[str, set[int]] = defaultdict(set)
     for finding in findings:
-        place = 0 if finding.rule == UNKNOWN_STATE.id else 2 if finding.when and finding.severity != "critical" else 1
+        place = 0 if finding.rule in _FIRST else 2 if finding.when and finding.severity != "critical" else 1
         firsts.setdefault((finding.severity == "low", place, finding.rule, finding.title), finding)
         remedies[finding.title].add(hash(finding.remedy))
     serious = {of: finding for of, finding in firsts.items() if not of[0]} or firsts
