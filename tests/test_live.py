@@ -116,7 +116,7 @@ def test_account_that_may_not_list_nodes(recorded, tmp_path):
     assert str(caught.value) == (
         'the nodes may not be listed (403: nodes is forbidden: User "ns-only" cannot list resource "nodes" '
         'in API group "" at the cluster scope); ask for that permission, and check it with: '
-        "kubectl auth can-i list nodes"
+        "kubectl auth can-i list nodes; or ask who has it for a snapshot (kubectl cgaudit snapshot), which -f audits"
     )
 
 

@@ -148,7 +148,8 @@ def read_nodes(api: Api, assembly: Assembly, progress: Progress, page_size: int 
     if listed.failure and listed.failure.status == _FORBIDDEN:
         raise ClusterError(
             f"the nodes may not be listed ({listed.failure.why}); "
-            "ask for that permission, and check it with: kubectl auth can-i list nodes"
+            "ask for that permission, and check it with: kubectl auth can-i list nodes; or ask who has it for a snapshot "
+            "(kubectl cgaudit snapshot), which -f audits"
         )
     if listed.failure and not listed.count:
         raise listed.failure
