@@ -172,6 +172,21 @@ def test_duckdb_counts_what_the_report_counts(audit: Audit, tmp_path: Path) -> N
     assert queried(path, pods) == [(audit.coverage.pods_audited, 0)]
 
 
+def test_the_documented_question_tells_whom_to_warn(tmp_path: Path) -> None:
+    path = tmp_path / "a.ndjson"
+    path.write_text(ndjson.render(RECORDED))
+    (question,) = re.findall(r"```text\n(select .*?);\n```", DOCS.read_text(), re.DOTALL)
+    assert queried(path, question.replace("read_ndjson('audit.ndjson')", "FILE")) == [
+        ("data", "loses", 1),
+        ("edge", "moves", 2),
+        ("kube-system", "loses", 1),
+        ("platform", "gains", 1),
+        ("platform", "loses", 1),
+        ("shop", "gains", 1),
+        ("shop", "loses", 2),
+    ]
+
+
 def documented() -> dict[str, tuple[str, bool]]:
     """The type and whether it may be null, by field, as docs/outputs.md says."""
     rows = re.findall(r"^\| `([a-z_`, ]+)` \| ([A-Z\[\]]+) \| (null|) ?\|", DOCS.read_text(), re.MULTILINE)
