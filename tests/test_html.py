@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.report.html import MOST, _environment, render
 from tests.hostile import HOSTILE, hand_made
-from tests.support import audited, cluster, container, node, pod, recorded_audit, recorded_blind
+from tests.support import V1, audited, cluster, container, node, pod, recorded_audit, recorded_blind
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
 DRAWN = {"svg", "rect", "line", "polyline", "polygon", "circle", "path", "text", "desc"}
@@ -107,6 +107,14 @@ def test_page_is_whole_and_needs_nothing(audit: Audit) -> None:
     assert all(attrs.get("aria-hidden") == "true" or attrs.get("role") == "img" for attrs in pictures)
     assert not re.search(r"url\(|@import|javascript:|<script[^>]", text)
     assert {attrs.get("scope") for tag, attrs in page.tags if tag == "th"} == {"row", "col"}
+
+
+def test_a_tile_of_one_workload_speaks_of_one() -> None:
+    one = Page(render(audited(cluster(node(), pod("p", container("app", "1"))), V1, "v2"))).text
+    assert "▼ 1workload: loses against system processes" in one
+    assert "= 0workloads: nothing changes beyond the thresholds" in one
+    lost = Page(render(audited(cluster(node(), pod("p", container("app", "1"))), V1, "kubelet=1.35"))).text
+    assert "✖ 1workload: does not run after the move" in lost
 
 
 def test_recorded_cluster() -> None:

@@ -27,6 +27,9 @@ _TILES: dict[Effect, tuple[str, str]] = {
     "nominal": ("#", "another number, no CPU beyond the thresholds"),
     "none": ("=", "nothing changes beyond the thresholds"),
 }
+_ALONE: tuple[Effect, ...] = ("stops", "loses", "gains")
+_OF_ONE = {effect: words.EFFECT_WORDS[effect] for effect in _ALONE}
+"""What a tile says of a single workload, where that is not the same."""
 _SECTIONS = (
     ("nodes", "Nodes"),
     ("workloads", "Workloads"),
@@ -89,6 +92,7 @@ def _environment() -> Environment:
         words=words,
         terms=TERMS,
         tiles=_TILES,
+        of_one=_OF_ONE,
         effects=EFFECTS,
         sections=_SECTIONS,
         in_full=IN_FULL,
