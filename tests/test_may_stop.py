@@ -5,6 +5,7 @@ import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
 from kubectl_cgaudit.judge.saved import load
 from kubectl_cgaudit.judge.upgrade import upgraded
-from kubectl_cgaudit.report import appendix, cgroups, csv, html, markdown, ndjson, table
+from kubectl_cgaudit.report import appendix, cgroups, csv, explain, html, markdown, ndjson, table
 from kubectl_cgaudit.report.closer import closer
 from kubectl_cgaudit.report.data import render_json
 from kubectl_cgaudit.report.screen import PLAIN
@@ -213,6 +214,33 @@ def test_the_tree_says_which_pods_do_not_start(states: str, pods: str, last: str
     assert lines[-1] == last
     rows = {row["pod"]: row["stops"] for row in cgroups.data(found)["cgroups"] if row["level"] == "pod"}
     assert rows == {"p": True if states == V1 else None, "q": False}
+
+
+FAILING, HELPER = container("app", "7m", "77m"), container("helper", "1m", "2m")
+
+
+@pytest.mark.parametrize(
+    ("before", "containers", "whole"),
+    [
+        ([], [FAILING, HELPER], "run as a whole"),
+        ([HELPER | {"restartPolicy": "Always"}], [FAILING], "run as a whole"),
+        ([FAILING | {"restartPolicy": "Always"}], [HELPER], "run"),
+        ([FAILING], [HELPER], "run"),
+        ([HELPER], [FAILING], "run"),
+        ([], [FAILING], "run"),
+    ],
+)
+def test_beside_a_container_that_does_not_start_others_may_run(
+    before: list[dict[str, Any]], containers: list[dict[str, Any]], whole: str
+) -> None:
+    """A kubelet starts each container, but none before all init containers and sidecars have."""
+    objects = cluster(node(kubelet="v1.33.1"), pod("p", *containers, initContainers=before))
+    for states, does_not in ((V1, "does not"), ("- {cgroup: v1, runtimes: {default: linear}}", "may not")):
+        (found,) = compared(objects, states, "runc=1.3.6")
+        text = cgroups.as_text([found], replace(PLAIN, width=200))
+        assert f"default/p {does_not} {whole} after the move: a container does not start" in text
+        explained = explain.render(found, objects.pods[0], "default", replace(PLAIN, width=1000))
+        assert f"\nAFTER THE MOVE IT {does_not.upper()} {whole.upper()}: a container's limit is more" in explained
 
 
 def test_the_json_of_the_tree_says_it_of_each_case() -> None:

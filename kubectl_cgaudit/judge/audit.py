@@ -62,8 +62,8 @@ class CaseChange(_Record, frozen=True, omit_defaults=True):
     stops: Annotated[
         bool,
         Meta(
-            description="the pod does not run after the move: its node does not come back, or one of its containers does not "
-            "start; after is never reached. Left out where it runs, or where that cannot be said"
+            description="the pod does not run after the move, or not all of it: its node does not come back, or one of its "
+            "containers does not start; after is never reached. Left out where it runs, or where that cannot be said"
         ),
     ] = False
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from kubectl_cgaudit.collect.model import Pod
+from kubectl_cgaudit.collect.model import COMPETING, Pod
 from kubectl_cgaudit.judge.audit import (
     EFFECTS,
     CaseChange,
@@ -108,6 +108,14 @@ def stops(pod: Pod, used: str, case: Case, *, surely: bool) -> set[Effect]:
     if case.lost or (fails and surely):
         return {"stops"}
     return {"unknown"} if fails else set()
+
+
+def runs_in_part(pod: Pod, used: str, case: Case) -> bool:
+    """Whether containers run beside one that does not start: only init containers and sidecars are waited for."""
+    # https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers
+    starts = [(each.role, not cannot_start(pod, each, case.then, used)) for each in pod.containers]
+    nothing_waits = all(well for role, well in starts if role != "app")
+    return nothing_waits and any(well for role, well in starts if role in COMPETING)
 
 
 def effects(cases: Sequence[frozenset[Effect]]) -> tuple[Effect, ...]:

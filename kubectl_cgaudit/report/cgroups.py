@@ -113,7 +113,7 @@ def _draw(comparison: Comparison, screen: Screen) -> Iterator[str]:
         yield from lines
         if any("…" in line for line in lines):
             yield "Names are cut at …: -o json has them in full."
-        for said in fates.said(comparison, fate):
+        for said in fates.said(comparison, case, fate):
             yield from wrap(screen.shown(said), screen.width).splitlines()
         yield ""
 

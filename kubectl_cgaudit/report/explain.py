@@ -7,7 +7,7 @@ from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.confidence import taken_for_granted
-from kubectl_cgaudit.judge.pods import stops
+from kubectl_cgaudit.judge.pods import runs_in_part, stops
 from kubectl_cgaudit.report.beside import beside
 from kubectl_cgaudit.report.drawing import bar, below, branches
 from kubectl_cgaudit.report.explain_levels import Level, levels
@@ -52,6 +52,7 @@ def _stops(comparison: Comparison, case: Case, pod: Pod, handler: str) -> Iterat
         why = f"kubelet {case.then.kubelet_version} does not start on cgroup v1 (CGA101)"
     else:
         why = "a container's limit is more than its pod's, and it does not start (CGA301)"
+        does_not += " AS A WHOLE" if runs_in_part(pod, handler, case) else ""
     yield f"AFTER THE MOVE IT {does_not}: {why}. The numbers of after are those it would have."
 
 

@@ -27,12 +27,15 @@ def stops(case: Case, cgroup: Cgroup, fates: Fates) -> bool | None:
     return case.lost if sure is None else sure or None
 
 
-def said(comparison: Comparison, fates: Fates) -> Iterator[str]:
+def said(comparison: Comparison, case: Case, fates: Fates) -> Iterator[str]:
     """Why pods stop though their node comes back."""
     for pod, used in comparison.placed:
         sure = fates.get((pod.namespace, pod.name))
+        if sure is None:
+            continue
+        run = "run as a whole" if pods.runs_in_part(pod, used, case) else "run"
         if sure:
-            yield f"{pod.namespace}/{pod.name} does not run after the move: a container does not start (CGA301)."
-        elif sure is not None:
+            yield f"{pod.namespace}/{pod.name} does not {run} after the move: a container does not start (CGA301)."
+        else:
             taken = " and ".join(taken_for_granted(comparison.state, used))
-            yield f"{pod.namespace}/{pod.name} may not run after the move: a container does not start, if {taken} (CGA301)."
+            yield f"{pod.namespace}/{pod.name} may not {run} after the move: a container does not start, if {taken} (CGA301)."
