@@ -3,6 +3,7 @@
 import textwrap
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -68,6 +69,8 @@ def columns(text: str) -> int:
     return sum(_columns(character) for character in text)
 
 
+# A tree is drawn with few characters, and some hundred thousand of each.
+@lru_cache(maxsize=4096)
 def _columns(character: str) -> int:
     wide = any(first <= character <= last for first, last in _WIDE_TOO)
     if wide or unicodedata.east_asian_width(character) in "WF":
