@@ -414,6 +414,12 @@ def test_contradictions_of_both_sides_are_said_once_for_all_nodes_with_the_same(
     found = diff(said, against)
     assert found.summary.notes[0] == "Now, the evidence on n1, n2 contradicts what was said: a but b."
     assert found.summary.sentence.endswith("Nothing is known to have moved that nobody predicted.")
+    saw = "cgroup: s.yaml rule 1 says v2, but Event CgroupV1 says v1 (the kubelet warned (once) at {})"
+    at_times = [replace(each, contradictions=(saw.format(each.name), "a but b")) for each in said.nodes]
+    assert diff(said, replace(said, nodes=tuple(at_times))).summary.notes[:2] == (
+        "Now, the evidence on n1, n2 contradicts what was said: cgroup: s.yaml rule 1 says v2, but Event CgroupV1 says v1.",
+        "Now, the evidence on n1, n2 contradicts what was said: a but b.",
+    )
     many = tuple(f"{n:02} but b" for n in range(25))
     crowded = diff(said, replace(said, nodes=tuple(replace(each, contradictions=many) for each in said.nodes)))
     table = " ".join(diff_table.render(crowded).split())

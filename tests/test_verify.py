@@ -238,6 +238,14 @@ OTHERS = "The others are not verified: ask again, and see whether /metrics/cadvi
             ],
         ),
         (
+            replace(WHOLE, nodes=(), contradicted={**dict.fromkeys("abcdef", "another"), "g": "odd"}),
+            [
+                "Nothing could be compared.",
+                "a, b, c, d, e and 1 more: another. Nothing else of them is compared; correct --states.",
+                "g: odd. Nothing else of it is compared; correct --states.",
+            ],
+        ),
+        (
             replace(WHOLE, nodes=(), not_compared={**dict.fromkeys("abcdef", ("timed out",)), "g": ("odd",)}),
             [
                 "Nothing could be compared.",

@@ -1,6 +1,6 @@
 """`verify`: the differences between what is predicted and what the kubelets show."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from kubectl_cgaudit.judge.verify import Difference, Verification
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, grid, wrap
@@ -48,8 +48,9 @@ def _said(result: Verification) -> Iterator[str]:
             f"The Burstable slice of {named(result.late, _NAMED)} is not verified: it may still hold pods that have ended, as "
             "kubelets write it anew once a minute. Verify again."
         )
-    for node, why in result.contradicted.items():
-        yield f"{node}: {why}. Nothing else of it is compared; correct --states."
+    for why, nodes in _alike(result.contradicted):
+        of = "it" if len(nodes) == 1 else "them"
+        yield f"{named(nodes, _NAMED)}: {why}. Nothing else of {of} is compared; correct --states."
     if few:
         shown, running = (sum(each) for each in zip(*few.values(), strict=True))
         kubelets = "its kubelet" if len(few) == 1 else "their kubelets"
@@ -57,10 +58,16 @@ def _said(result: Verification) -> Iterator[str]:
             f"{named(few, _NAMED)}: {kubelets} showed {shown} of {counted(running, 'running container')}. The others are "
             "not verified: ask again, and see whether /metrics/cadvisor has their rows."
         )
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for node, reasons in result.not_compared.items():
-        alike.setdefault(reasons, []).append(node)
-    yield from (f"Not compared: {named(nodes, _NAMED)}: {'; '.join(reasons)}." for reasons, nodes in alike.items())
+    not_compared = {node: "; ".join(reasons) for node, reasons in result.not_compared.items()}
+    yield from (f"Not compared: {named(nodes, _NAMED)}: {why}." for why, nodes in _alike(not_compared))
+
+
+def _alike(reasons: Mapping[str, str]) -> Iterable[tuple[str, list[str]]]:
+    """Each reason with the nodes that have it."""
+    found: dict[str, list[str]] = {}
+    for node, why in reasons.items():
+        found.setdefault(why, []).append(node)
+    return found.items()
 
 
 def _row(difference: Difference) -> list[str]:

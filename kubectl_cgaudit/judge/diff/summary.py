@@ -1,5 +1,6 @@
 """The comparison in one sentence, and what to know before believing it."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,6 +13,8 @@ from kubectl_cgaudit.text import counted, named
 
 NOTHING = Summary("", moved=False, nodes={}, workloads={}, notes=())
 _NAMED = 5
+# Where evidence was seen, which differs from node to node: (the kubelet warned of cgroup v1 at 2026-11-20T23:26:22Z).
+_SAW = re.compile(r" \((?:[^()]|\([^()]*\))*\)")
 _SAID: dict[Outcome, str] = {
     "unpredicted": "moved, though no change was predicted",
     "otherwise": "moved otherwise than predicted",
@@ -105,13 +108,14 @@ def _of_the_sides(diff: Diff) -> Iterator[str]:
 
 
 def _contradictions(when: str, nodes: Sequence[NodeAudit]) -> Iterator[str]:
-    """What the evidence says against what was said, once for all nodes with the same."""
-    found: dict[str, list[str]] = {}
+    """What the evidence says against what was said, once for all nodes with the same; where it was seen, if that is one place."""
+    found: dict[str, list[tuple[str, str]]] = {}
     for node in nodes:
         for words in node.contradictions:
-            found.setdefault(words, []).append(node.name)
-    for words, names in found.items():
-        yield f"{when}, {contradicted(named(names, _NAMED))}{words}."
+            found.setdefault(_SAW.sub("", words), []).append((node.name, words))
+    for alike, said in found.items():
+        names, seen = (dict.fromkeys(each) for each in zip(*said, strict=True))
+        yield f"{when}, {contradicted(named(names, _NAMED))}{alike if len(seen) > 1 else next(iter(seen))}."
 
 
 def _of_the_nodes(
