@@ -1,10 +1,12 @@
 """Data as text for programs and for who reads them."""
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 _WIDTH = 120
 # 1e3, 0o7 and y are strings to PyYAML, and a float, an integer and a boolean to others.
@@ -30,6 +32,33 @@ def as_yaml(value: object) -> str:
 
     builtins = msgspec.to_builtins(value)
     return yaml.dump(builtins, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=_WIDTH)
+
+
+class Rows(Struct, frozen=True):
+    """A mapping with one list, whose items are made while they are written: those of a large cluster would fill the memory."""
+
+    name: str
+    rows: Iterable[object]
+
+
+def json_rows(value: Rows) -> Iterator[str]:
+    """The pieces of what `as_json` makes of the mapping."""
+    begin, end = "[", "[]"
+    yield f'{{\n  "{value.name}": '
+    for row in value.rows:
+        # No text in JSON holds a raw line break.
+        yield f"{begin}\n    " + indented(row).replace("\n", "\n    ")
+        begin, end = ",", "\n  ]"
+    yield f"{end}\n}}\n"
+
+
+def yaml_rows(value: Rows) -> Iterator[str]:
+    """The pieces of what `as_yaml` makes of the mapping."""
+    begin = f"{value.name}:\n"
+    for row in value.rows:
+        yield begin + as_yaml([row])
+        begin = ""
+    yield f"{value.name}: []\n" if begin else ""
 
 
 @cache

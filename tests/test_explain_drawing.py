@@ -146,7 +146,7 @@ def test_no_line_is_wider_than_the_screen(name: str, width: int, drawing: bool) 
         node(), pod(f"p{name}", container(f"c{name}", "1"), container(f"d{name}", "2m", "7m")), pod(f"q{name}")
     )
     screen = Screen(width, drawing=drawing)
-    for text in (drawn(objects, f"p{name}", V1, screen), cgroups.as_text(compared(objects, V1), screen)):
+    for text in (drawn(objects, f"p{name}", V1, screen), "".join(cgroups.as_text(compared(objects, V1), screen))):
         assert [line for line in text.splitlines() if displayed(line) > width] == []
         assert drawing or text.isascii()
 
@@ -180,7 +180,7 @@ def test_the_tree_nests_each_pod_where_its_class_puts_it() -> None:
         pod("b", container("app", "500m"), container("log", "100m")),
         pod("e", container("app"), qos="BestEffort"),
     )
-    text = cgroups.as_text(compared(objects, V1, "v2"), Screen())
+    text = "".join(cgroups.as_text(compared(objects, V1, "v2"), Screen()))
     assert [line.split("  ")[0] if line[0] not in "│├└ " else line[:30].rstrip() for line in text.splitlines()[2:]] == [
         "system.slice",
         "kubepods.slice",
@@ -210,8 +210,8 @@ def test_a_cgroup_that_only_the_target_has_stands_beside_nothing(tmp_path: Path)
     wide = drawn(objects, "a", V1, Screen(200), to)
     assert "after: kubepods: 157 / (157 + system.slice 100 + docker 100) = 44% of the node" in wide
     comparisons = compared(objects, V1, to)
-    assert "docker                        not there -> 100  - -> 28%" in cgroups.as_text(comparisons, Screen())
-    rows = {row["cgroup"]: row for row in cgroups.data(comparisons)["cgroups"]}
+    assert "docker                        not there -> 100  - -> 28%" in "".join(cgroups.as_text(comparisons, Screen()))
+    rows = {row["cgroup"]: row for row in cgroups.data(comparisons).rows}
     assert (rows["/docker"]["now"], rows["/docker"]["after"]["weight"]) == (None, 100)
     assert (rows["/system.slice"]["now"]["shares"], rows["/system.slice"]["after"]["weight"]) == (1024, 100)
 

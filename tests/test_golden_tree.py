@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from kubectl_cgaudit import plain
+from kubectl_cgaudit.plain import json_rows, yaml_rows
 from kubectl_cgaudit.report import cgroups
 from tests.support import STATES, cluster, compared, container, golden_json, node, pod, recorded
 
@@ -12,7 +14,7 @@ LEVELS = ("kubepods", "qos", "pod", "container")
 
 def rows() -> list[dict[str, Any]]:
     comparisons = compared(recorded(), STATES.read_text(), "v2+runtime")
-    found: list[dict[str, Any]] = cgroups.data(comparisons)["cgroups"]
+    found: list[dict[str, Any]] = [*cgroups.data(comparisons).rows]
     return found
 
 
@@ -38,6 +40,16 @@ def test_now_equals_every_recorded_cgroup() -> None:
 
 def test_only_the_container_that_was_never_created_has_no_cgroup() -> None:
     assert [(row["pod"], row["container"]) for row in rows() if row["cgroup"] is None] == [("debug-shell", "sh")]
+
+
+def test_a_tree_is_never_held_whole_and_reads_as_if_it_were() -> None:
+    comparisons = compared(recorded(), STATES.read_text(), "v2+runtime")
+    for each, nodes in ((rows(), comparisons), ([], ())):
+        as_json, as_yaml = list(json_rows(cgroups.data(nodes))), list(yaml_rows(cgroups.data(nodes)))
+        assert (len(as_json), len(as_yaml)) == (len(each) + 2, len(each) + 1)
+        assert "".join(as_json) == plain.as_json({"cgroups": each})
+        assert "".join(as_yaml) == plain.as_yaml({"cgroups": each})
+    assert len(list(cgroups.as_text(comparisons))) == sum(len(each.cases) for each in comparisons)
 
 
 def test_system_slice_is_as_recorded_on_every_node() -> None:
@@ -80,7 +92,7 @@ def test_measured_cpu_shares_of_a_saturated_node_are_predicted() -> None:
         "- {cgroup: v2, runtimes: {default: runc 1.3.6, runc-old: runc 1.1.15}}",
         "runc=1.3.6",
     )
-    predicted = {_place(row): row for row in cgroups.data(comparisons)["cgroups"]}
+    predicted = {_place(row): row for row in cgroups.data(comparisons).rows}
     idle = {("/user.slice", None), ("/init.scope", None)}
     pauses = {key for key, row in measured.items() if row["cgroup"].endswith(".scope") and row["container"] is None}
     assert set(measured) - idle - pauses == set(predicted)

@@ -167,7 +167,7 @@ def test_the_tree_of_a_node_that_does_not_come_back_says_so() -> None:
     found = compared(
         cluster(node(kubelet="v1.34.1"), pod("p", container("app", "500m", "1"))), V1, "runtime,kubelet=1.35"
     )
-    assert cgroups.as_text(found).splitlines() == [
+    assert "".join(cgroups.as_text(found)).splitlines() == [
         "n1: cgroup v1 (how sure: likely): does not start after the move (CGA101)",
         "CGROUP                        SHARES         CPU OF NODE   QUOTA",
         "system.slice                  1024 -> stops  20% -> stops",
@@ -177,7 +177,7 @@ def test_the_tree_of_a_node_that_does_not_come_back_says_so() -> None:
         "│     └─ app                  512 -> stops   80% -> stops  1000m",
         "└─ kubepods-besteffort.slice  2 -> stops     0% -> stops",
     ]
-    rows = cgroups.data(found)["cgroups"]
+    rows = [*cgroups.data(found).rows]
     assert [row["stops"] for row in rows] == [True] * 6
 
 
@@ -185,7 +185,7 @@ def test_the_tree_does_not_show_as_there_what_a_target_adds_to_a_node_that_stops
     target = tmp_path / "target.yaml"
     target.write_text("- {kubelet: 1.35.0, root: {docker: 100}}\n")
     found = compared(cluster(node(kubelet="v1.34.1"), TWO), V1, str(target))
-    (line,) = [each for each in cgroups.as_text(found).splitlines() if each.startswith("docker ")]
+    (line,) = [each for each in "".join(cgroups.as_text(found)).splitlines() if each.startswith("docker ")]
     assert re.split("  +", line.rstrip()) == ["docker", "not there", "-"]
 
 
@@ -209,10 +209,10 @@ def test_the_tree_says_which_pods_do_not_start(states: str, pods: str, last: str
     found = compared(
         cluster(node(kubelet="v1.33.1"), LIMITED, pod("q", container("c"), qos="BestEffort")), states, "runc=1.3.6"
     )
-    lines = cgroups.as_text(found, replace(PLAIN, width=200)).splitlines()
+    lines = "".join(cgroups.as_text(found, replace(PLAIN, width=200))).splitlines()
     assert [line for line in lines if "default/p  " in line] == [f"│  └─ default/p               {pods}"]
     assert lines[-1] == last
-    rows = {row["pod"]: row["stops"] for row in cgroups.data(found)["cgroups"] if row["level"] == "pod"}
+    rows = {row["pod"]: row["stops"] for row in cgroups.data(found).rows if row["level"] == "pod"}
     assert rows == {"p": True if states == V1 else None, "q": False}
 
 
@@ -237,15 +237,15 @@ def test_beside_a_container_that_does_not_start_others_may_run(
     objects = cluster(node(kubelet="v1.33.1"), pod("p", *containers, initContainers=before))
     for states, does_not in ((V1, "does not"), ("- {cgroup: v1, runtimes: {default: linear}}", "may not")):
         (found,) = compared(objects, states, "runc=1.3.6")
-        text = cgroups.as_text([found], replace(PLAIN, width=200))
+        text = "".join(cgroups.as_text([found], replace(PLAIN, width=200)))
         assert f"default/p {does_not} {whole} after the move: a container does not start" in text
-        explained = explain.render(found, objects.pods[0], "default", replace(PLAIN, width=1000))
+        explained = explain.render(found, objects.pods[0], replace(PLAIN, width=1000))
         assert f"\nAFTER THE MOVE IT {does_not.upper()} {whole.upper()}: a container's limit is more" in explained
 
 
 def test_the_json_of_the_tree_says_it_of_each_case() -> None:
     found = compared(cluster(node(kubelet="v1.34.1"), TWO), "", "runtime,kubelet=1.35")
-    rows = cgroups.data(found)["cgroups"]
+    rows = [*cgroups.data(found).rows]
     assert {row["stops"] for row in rows} == {None}
     assert {tuple((case["when"], case["stops"]) for case in row["cases"]) for row in rows} == {
         (

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kubectl_cgaudit.cli import files
+from kubectl_cgaudit.cli import files, output
 from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.cli.output import Output
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError
 from tests.support import RECORDED_FLAGS, command, container, listed, node, pod
 from tests.vcr_support import kubeconfig, serve
@@ -293,6 +294,19 @@ def test_a_text_that_fails_costs_no_other_and_is_named(
         capsys.readouterr().err == f"wrote json to {path}\nerror: {left} cannot be written: Broken pipe; {ELSEWHERE}\n"
     )
     assert list(json.loads(path.read_text())) == ["cgroups"]
+
+
+def test_a_text_in_pieces_is_made_no_further_than_somebody_reads(left: str) -> None:
+    made: list[int] = []
+
+    def pieces() -> Iterator[str]:
+        for number in range(9):
+            made.append(number)
+            yield "x" * (1 << 17)
+
+    with pytest.raises(CgauditError, match=r"cannot be written: Broken pipe"):
+        output.deliver([(Output("text", left), pieces())])
+    assert made == [0]
 
 
 def test_a_snapshot_whose_reader_leaves_is_no_success(

@@ -96,26 +96,37 @@ def parse(
     return tuple(outputs)
 
 
-def deliver(texts: Sequence[tuple[Output, str]]) -> None:
-    """Write the files first, then standard output. Raises CgauditError when one cannot be written; the others are."""
+def deliver(texts: Sequence[tuple[Output, str | Iterator[str]]]) -> None:
+    """Write the files first, then standard output. Raises CgauditError when one cannot be written; the others are.
+
+    A text may come in pieces.
+    """
+    from kubectl_cgaudit.report.pieces import together
+
     failures: list[Exception] = []
     for output, text in sorted(texts, key=lambda each: each[0].path is None):
         with Outlet(_sink(output), failures) as outlet:
-            outlet(text)
+            for piece in [text] if isinstance(text, str) else together(text):
+                outlet(piece)
+                if outlet.failed:
+                    break
         _tell(output, outlet)
     raise_one(failures)
 
 
-def deliver_view(outputs: Sequence[Output], text: Callable[["Screen"], str], data: Callable[[], object]) -> None:
+def deliver_view(
+    outputs: Sequence[Output], text: Callable[["Screen"], str | Iterator[str]], data: Callable[[], object]
+) -> None:
     """Write formats of VIEW: what `text` makes for a screen, and what there is as `data`."""
-    from kubectl_cgaudit.plain import as_json, as_yaml
+    deliver([(each, text(screen(each)) if each.format == "text" else _as(each.format, data())) for each in outputs])
 
-    write: dict[str, Callable[[Output], str]] = {
-        "text": lambda output: text(screen(output)),
-        "json": lambda _: as_json(data()),
-        "yaml": lambda _: as_yaml(data()),
-    }
-    deliver([(output, write[output.format](output)) for output in outputs])
+
+def _as(format_: str, data: object) -> str | Iterator[str]:
+    from kubectl_cgaudit.plain import Rows, as_json, as_yaml, json_rows, yaml_rows
+
+    if isinstance(data, Rows):
+        return json_rows(data) if format_ == "json" else yaml_rows(data)
+    return as_json(data) if format_ == "json" else as_yaml(data)
 
 
 def deliver_audit(audit: "Audit", outputs: Sequence[Output]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
 from kubectl_cgaudit.judge.rounding import rounded
+from kubectl_cgaudit.plain import Rows
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.report import fates
 from kubectl_cgaudit.report.beside import beside
@@ -17,15 +18,17 @@ from kubectl_cgaudit.report.words import arrow, percent
 _UNITS = {"v1": "SHARES", "v2": "WEIGHT"}
 
 
-def data(comparisons: Sequence[Comparison], pod: tuple[str, str] | None = None) -> dict[str, Any]:
+def data(comparisons: Sequence[Comparison], pod: tuple[str, str] | None = None) -> Rows:
     """`{"cgroups": [...]}`, a row a cgroup; of a `pod`, its namespace and name, its own rows and those that are of no pod.
 
     On a node with open questions a row has `cases`, one for each possibility, and `now`, `after` and `stops` hold
     what all of them agree on, null for the rest.
     """
     rows = (row for comparison in comparisons for row in _rows(comparison))
-    kept = [row for row in rows if pod is None or row["pod"] is None or (row["namespace"], row["pod"]) == pod]
-    return {"cgroups": kept}
+    return Rows(
+        "cgroups",
+        (row for row in rows if pod is None or row["pod"] is None or (row["namespace"], row["pod"]) == pod),
+    )
 
 
 def _rows(comparison: Comparison) -> Iterable[dict[str, Any]]:
@@ -88,12 +91,17 @@ def _agreed(moments: Sequence[dict[str, Any] | None]) -> dict[str, Any] | None:
     return {key: value if all(m[key] == value for m in known) else None for key, value in known[0].items()}
 
 
-def as_text(comparisons: Sequence[Comparison], screen: Screen = PLAIN) -> str:
-    """The trees, drawn in the screen's width."""
-    return screen.finished("\n".join(line for comparison in comparisons for line in _draw(comparison, screen)))
+def as_text(comparisons: Sequence[Comparison], screen: Screen = PLAIN) -> Iterator[str]:
+    """The trees, drawn in the screen's width, an empty line between two."""
+    begin = ""
+    for comparison in comparisons:
+        for lines in _draw(comparison, screen):
+            yield screen.finished(begin + "".join(f"{line}\n" for line in lines))
+            begin = "\n"
 
 
-def _draw(comparison: Comparison, screen: Screen) -> Iterator[str]:
+def _draw(comparison: Comparison, screen: Screen) -> Iterator[list[str]]:
+    """The lines of each case."""
     sure = of_handlers(comparison, comparison.handlers)
     for case in comparison.cases:
         when = f", if {case.when}" if case.when else ""
@@ -106,16 +114,12 @@ def _draw(comparison: Comparison, screen: Screen) -> Iterator[str]:
             (branches(depths, index) + screen.shown(_label(before or after)), *_row(case, before, after, fate))
             for index, (_, before, after) in enumerate(pairs)
         ]
-        yield from wrap(head, screen.width).splitlines()
         value = Column(arrow(_UNITS[case.now.cgroup], _UNITS[case.then.cgroup]))
         heads = (Column("CGROUP", middle, 24), value, Column("CPU OF NODE"), Column("QUOTA"))
         lines = grid(heads, rows, screen)
-        yield from lines
-        if any("…" in line for line in lines):
-            yield "Names are cut at …: -o json has them in full."
-        for said in fates.said(comparison, case, fate):
-            yield from wrap(screen.shown(said), screen.width).splitlines()
-        yield ""
+        cut = ["Names are cut at …: -o json has them in full."] if any("…" in line for line in lines) else []
+        said = (wrap(screen.shown(each), screen.width) for each in fates.said(comparison, case, fate))
+        yield [wrap(head, screen.width), *lines, *cut, *said]
 
 
 def _row(case: Case, before: Cgroup | None, after: Cgroup | None, fate: Fates) -> tuple[str, str, str]:
