@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.collect import reduce, wire
 from kubectl_cgaudit.collect.model import Node, NodeKind
 from kubectl_cgaudit.detect import catalogue
-from kubectl_cgaudit.detect.catalogue import Span, evidence, fitting
+from kubectl_cgaudit.detect.catalogue import Row, Span, evidence
 from kubectl_cgaudit.same import Same
 from tests import support
 
@@ -153,6 +153,12 @@ def test_every_pattern_compiles_and_is_bounded(name: str) -> None:
     assert pattern.isascii()
     unescaped = re.sub(r"\\.|\[[^]]*\]", "", pattern)
     assert not re.search(r"[*+]|,\}|(?<!\()\?\?", unescaped)
+
+
+def fitting(of: Node) -> list[Row]:
+    """Every row that fits a node, also those that stronger or earlier ones keep silent."""
+    seen = catalogue._strings(of)
+    return [rule.row for rule in catalogue._rules() if rule.fits(seen)]
 
 
 def test_every_row_is_exercised() -> None:

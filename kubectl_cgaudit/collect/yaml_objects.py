@@ -40,13 +40,13 @@ def add(data: bytes, source: str, assembly: Assembly) -> None:
             assembly.parts.append(part.of(source, listed, outer.get("metadata"), len(outer["items"])))
             for number, item in enumerate(outer["items"]):
                 place = f"{path}items[{number}]"
-                own = _own_kind(item) or listed
-                if not own:
+                own = _own_kind(item)
+                if not own and not listed:
                     raise InputError(no_item(source, place, document_number))
-                if is_list(_own_kind(item)) and isinstance(item.get("items"), list):
+                if is_list(own) and isinstance(item.get("items"), list):
                     waiting.append((f"{place}.", item))
                 else:
-                    assembly.add(own, item, _decode, source)
+                    assembly.add(own or listed, item, _decode, source)
 
 
 def _own_kind(item: object) -> str:

@@ -119,12 +119,6 @@ def _evidence(strings: Mapping[str, str]) -> Iterator[Evidence]:
             yield Evidence(about, row.value, row.confidence, f"platform rule {row.id}", _saw(row, strings))
 
 
-def fitting(node: Node) -> tuple[Row, ...]:
-    """Every row that fits the node, also those that stronger or earlier ones keep silent."""
-    strings = _strings(node)
-    return tuple(rule.row for rule in _rules() if rule.fits(strings))
-
-
 def _speaker(rows: list[Row]) -> Row | None:
     """The first likely row, else the first at all; likely rows that disagree settle nothing."""
     likely = [row for row in rows if row.confidence == "likely"]

@@ -17,10 +17,10 @@ Effect = Literal["stops", "loses", "unknown", "moves", "gains", "nominal", "none
 EFFECTS: tuple[Effect, ...] = ("stops", "loses", "unknown", "moves", "gains", "nominal", "none")
 SubjectKind = Literal["audit", "node", "workload"]
 Standing = Literal["", "known", "excepted"]
+CONFIDENCES: tuple[Confidence, ...] = ("certain", "assumed", "likely", "hint", "unknown")
+"""Surest first. assumed: the states file says so."""
 
 When = Annotated[str, Meta(description="what the case assumes of an open question; empty if nothing is open")]
-
-
 Value = Annotated[int, Meta(ge=1, le=262144)]
 """What a cgroup competes with: cpu.shares up to 262144, or a weight up to 10000."""
 Fraction = Annotated[float, Meta(ge=0, le=1)]
@@ -33,10 +33,6 @@ _PodsPerSystem = Annotated[float, Meta(gt=1e-6, le=262144)]
 
 class _Record(Struct, frozen=True, rename="camel"):
     """A part of the audit."""
-
-
-CONFIDENCES: tuple[Confidence, ...] = ("certain", "assumed", "likely", "hint", "unknown")
-"""Surest first. assumed: the states file says so."""
 
 
 class Moment(_Record, frozen=True):

@@ -7,6 +7,7 @@ from kubectl_cgaudit.cgroups.pods import container_limit, pod_level_resources, p
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import Formula, milli_to_shares, weight_of
 from kubectl_cgaudit.collect.model import COMPETING, Container, Pod
+from kubectl_cgaudit.detect.runtime import ContainerFormula
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.predict.quota import milli_to_quota
 from kubectl_cgaudit.predict.tree import Cgroup
@@ -22,14 +23,15 @@ def to_shares(milli: int) -> str:
     return f"{milli} * 1024 // 1000 ={bound}"
 
 
-def weighed(cgroup: Cgroup, formula: Formula | str) -> str:
+def weighed(cgroup: Cgroup, formula: ContainerFormula) -> str:
     """`3788 shares`, and on v2 how they become a weight."""
     shares = cgroup.shares
     if shares is None:
         return "no shares and no weight: this runtime sets none on the host"
     if cgroup.version == "v1":
         return f"{shares} shares"
-    weight, curve = cgroup.weight, _curve(formula)
+    weight = cgroup.weight
+    curve: Formula = "linear" if formula == "linear" else "quadratic"
     if weight != weight_of(shares, curve):
         other: Formula = "quadratic" if curve == "linear" else "linear"
         why = f"as the {other} formula makes it: written before the runtime was changed"
@@ -40,10 +42,6 @@ def weighed(cgroup: Cgroup, formula: Formula | str) -> str:
         return f"{shares} shares -> 1 + (({shares} - 2) * 9999) // 262142 = weight {weight}"
     exponent = f"L = log2({shares}) = {math.log2(shares):.4f}"
     return f"{shares} shares -> ceil(10 ** ((L*L + 125*L) / 612 - 7/34)), {exponent}: weight {weight}"
-
-
-def _curve(formula: Formula | str) -> Formula:
-    return "linear" if formula == "linear" else "quadratic"
 
 
 def part(own: Cgroup, others: Sequence[Cgroup]) -> float:
