@@ -122,6 +122,16 @@ def test_parts_of_siblings_make_a_whole() -> None:
     assert " + default/p6 28 + 3 others 107) = 5.2% of the Burstable slice" in text
 
 
+def test_one_that_is_not_named_is_one_other() -> None:
+    root = ", ".join(f"c{number}: 100" for number in range(8))
+    rules = f"{V2_LINEAR}\n- {{root: {{{root}}}}}"
+    text = drawn(cluster(node(), pod("p", container("c", "1"))), "p", rules, Screen(200), to="kubelet=1.36")
+    assert [line.split()[:4] for line in text.splitlines() if line.startswith("1 ")] == [
+        ["1", "other", "weight", "100"]
+    ]
+    assert " + c6 100 + 1 other 100) = " in text
+
+
 def test_a_container_that_does_not_compete_has_no_bar() -> None:
     init = pod("p", container("c", "1"), initContainers=[container("i", "1")])
     init["status"]["initContainerStatuses"] = [{"name": "i", "state": {"running": {}}}]

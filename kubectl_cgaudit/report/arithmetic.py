@@ -11,7 +11,7 @@ from kubectl_cgaudit.detect.runtime import ContainerFormula
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.predict.quota import milli_to_quota
 from kubectl_cgaudit.predict.tree import Cgroup
-from kubectl_cgaudit.report.words import percent
+from kubectl_cgaudit.report.words import counted, percent
 
 _MOST_SIBLINGS = 8
 
@@ -55,7 +55,7 @@ def fraction(name: str, own: Cgroup, others: Sequence[tuple[str, Cgroup]], of: s
     listed = [f"{other} {cgroup.value}" for other, cgroup in others[:_MOST_SIBLINGS]]
     if len(others) > _MOST_SIBLINGS:
         rest = sum(cgroup.value or 0 for _, cgroup in others[_MOST_SIBLINGS:])
-        listed.append(f"{len(others) - _MOST_SIBLINGS} others {rest}")
+        listed.append(f"{counted(len(others) - _MOST_SIBLINGS, 'other')} {rest}")
     against = " + ".join([str(own.value), *listed])
     of_node = "" if of == "the node" else f" = {percent(own.share)} of the node"
     return f"{name}: {own.value} / ({against}) = {percent(part(own, [c for _, c in others]))} of {of}{of_node}"

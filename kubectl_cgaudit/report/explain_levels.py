@@ -69,7 +69,7 @@ def _root(node: Node, tree: NodeTree) -> Iterator[Level]:
     for label, cgroup in named[:_MOST_AT_ROOT]:
         yield Level(0, label, _value(cgroup, cgroup.value), cgroup.share, cgroup.share)
     more = [cgroup for _, cgroup in named[_MOST_AT_ROOT:]]
-    yield from _together(0, f"{len(more)} others", more, named, tree.kubepods)
+    yield from _together(0, counted(len(more), "other"), more, named, tree.kubepods)
     of = "capacity" if setup.from_capacity else "allocatable CPU"
     milli = node.capacity_milli if setup.from_capacity else node.allocatable_milli
     yield _own(
