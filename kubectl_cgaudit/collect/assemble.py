@@ -103,14 +103,10 @@ class Assembly:
         try:
             if kind == "Node":
                 node = reduce.node(decode(raw, wire.Node), self._same)
-                self._named(kind, node.name)
-                self._once(self._nodes, node.name, node, _title(kind, None, node.name))
+                self._once(kind, None, self._nodes, node.name, node)
             elif kind == "Pod":
                 pod = reduce.pod(decode(raw, wire.Pod), self._selects, self._same, measured=self._measured)
-                self._named(kind, pod.name)
-                self._once(
-                    self._pods.setdefault(pod.namespace, {}), pod.name, pod, _title(kind, pod.namespace, pod.name)
-                )
+                self._once(kind, pod.namespace, self._pods.setdefault(pod.namespace, {}), pod.name, pod)
             elif kind in ("ReplicaSet", "Job"):
                 self.expect(kind)
                 key, owner = reduce.owner(decode(raw, wire.Owned), self._same)
@@ -136,16 +132,14 @@ class Assembly:
         else:
             self._ignored["Event"] = self._ignored.get("Event", 0) + 1
 
-    def _named(self, kind: str, name: str) -> None:
+    def _once(self, kind: str, namespace: str | None, table: dict[str, T], name: str, value: T) -> None:
         if not name:
             raise InputError(f"a {kind} without metadata.name")
-
-    def _once(self, table: dict[str, T], key: str, value: T, title: str) -> None:
-        if key in table:
+        if name in table:
             self._duplicates += 1
-            if table[key] != value:
-                self._unlike.add(title)
-        table.setdefault(key, value)
+            if table[name] != value:
+                self._unlike.add(_title(kind, namespace, name))
+        table.setdefault(name, value)
 
     def aside(self) -> "Assembly":
         """Another, for what comes at the same time."""
