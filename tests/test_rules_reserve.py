@@ -129,7 +129,7 @@ def check_reserve(remedy: str, cpu: str, reserved: tuple[int, int], *, known: bo
 
 @pytest.mark.parametrize("seed", _SEEDS)
 def test_what_201_names_keeps_what_it_says(seed: int) -> None:
-    dice, cpu, system, kube, pods = scene(seed, (1, 2, 4, 8))
+    dice, cpu, system, kube, pods = scene(seed, (1, 2, 4, 5, 7, 8))
     known = dice.random() < 0.5
     small = reserving(cpu, int(cpu) * 1000 - system - kube)
     objects = cluster(small, *pods)
@@ -159,6 +159,21 @@ def test_what_201_names_keeps_what_it_says(seed: int) -> None:
             still = f" With the reserve the pod still loses up to {percent(-min(lefts, default=0))}."
         loses = any(map(Thresholds().loses, (change, *lefts)))
         assert (still in finding.remedy) is ("still loses" in finding.remedy) is loses
+        named = [names_the_node(objects, weight), *(names_the_node(cluster(each), by) for by, each in changed)]
+        assert re.findall(r"(?:With \S+ \S+ )?CGA202 .*? the node(?: then)?", finding.remedy) == said_of_202(named)
+
+
+def names_the_node(objects: Cluster, weight: str) -> bool:
+    return "n1" in of_rule(audited(objects, then(weight), "v2"), "CGA202")
+
+
+def said_of_202(named: list[bool]) -> list[str]:
+    """What is said of a node that CGA202 names with the weight, and then with the reserve, whatever is kubeReserved."""
+    by_weight, *by_reserve = named
+    if all(named):
+        return ["CGA202 names the node then"]
+    of_reserve = f"With the reserve CGA202 {'names' if all(by_reserve) else 'may name'} the node"
+    return ["With that weight CGA202 names the node"] * by_weight + [of_reserve] * any(by_reserve)
 
 
 @pytest.mark.parametrize("seed", _SEEDS)

@@ -1,5 +1,6 @@
 """CGA201: when it fires, when it does not, and the numbers of its remedy."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -242,12 +243,48 @@ def test_201_how_many_more_lose_for_sure_is_said_where_the_worst_only_may() -> N
     assert " 1 more of this workload is found by this rule, for sure." in finding.seen
 
 
-def test_201_says_where_its_own_advice_makes_a_202() -> None:
-    said = " CGA202 names the node then: below its default of 100, system.slice is judged by 5 : 1."
-    for cpu, named in (("7", True), ("5", True), ("4", False)):
-        assert the_finding("CGA201", V1, "v2+runtime", node(cpu=cpu), ONE).remedy.endswith(said) == named
-    after = audited(cluster(node(cpu="7"), ONE), "- {cgroup: v2, system_slice: 39, set_by: systemd}", "v2")
-    assert list(of_rule(after, "CGA202")) == ["n1"]
+@pytest.mark.parametrize(
+    ("cpu", "allocatable", "now", "given", "said"),
+    [
+        (7, 7000, 39, 100, "CGA202 names the node then: below its default of 100, system.slice is judged by 5 : 1."),
+        (4, 4000, 39, 100, None),
+        # 621 : 100 with the default, and 536 : 86 with the reserve.
+        (
+            16,
+            15900,
+            100,
+            300,
+            "With the reserve CGA202 names the node: below its default of 100, system.slice is judged by 5 : 1.",
+        ),
+        # It depends on how much of what is reserved now is kubeReserved.
+        (
+            4,
+            3800,
+            30,
+            90,
+            "With the reserve CGA202 may name the node: below its default of 100, system.slice is judged by 5 : 1.",
+        ),
+        (32, 31600, 125, 187, "With the reserve CGA202 may name the node: from 10 : 1 on."),
+    ],
+)
+def test_201_says_where_its_own_advice_makes_a_202(
+    cpu: int, allocatable: int, now: int, given: int, said: str | None, tmp_path: Path
+) -> None:
+    placed = node(cpu=str(cpu))
+    placed["status"]["allocatable"]["cpu"] = f"{allocatable}m"
+    (tmp_path / "to.yaml").write_text(f"- {{system_slice: {given}}}")
+    rules = f"- {{cgroup: v2, system_slice: {now}, set_by: systemd, runtimes: {{default: linear}}}}"
+    remedy = the_finding("CGA201", rules, str(tmp_path / "to.yaml"), placed, ONE).remedy
+    assert re.findall(r"(?:With \S+ \S+ )?CGA202 .*", remedy) == ([said] if said else [])
+
+
+def test_201_says_where_only_the_weight_and_not_the_reserve_makes_a_202() -> None:
+    """196 : 39 is 5.03 : 1, the reserve leaves 4.94 : 1."""
+    remedy = the_finding("CGA201", V1, "v2", node(cpu="5"), ONE).remedy
+    assert "(weight 33, pods : system 4.94 : 1;" in remedy
+    assert remedy.endswith(
+        " With that weight CGA202 names the node: below its default of 100, system.slice is judged by 5 : 1."
+    )
 
 
 def test_201_says_what_is_still_lost_with_the_weight_it_names() -> None:

@@ -42,6 +42,10 @@ class Thresholds(Struct, frozen=True, rename="kebab"):
         """Whether a container whose part of its pod changes so loses enough of it."""
         return change is not None and reached(-change, self.pod_move)
 
+    def outweighed_from(self, *, lowered: bool) -> float:
+        """From how many times the weight of system.slice on pods outweigh it; lowered: it has less than its default."""
+        return self.outweighed_reserve if lowered else self.outweighed
+
     def by_name(self) -> dict[str, float]:
         """All of them as they are called outside."""
         named: dict[str, float] = msgspec.to_builtins(self)

@@ -29,7 +29,7 @@ def outweighed(context: Context, comparison: Comparison) -> Iterator[Finding]:
 def _outweighed(context: Context, comparison: Comparison, case: Case) -> Look | None:
     kubepods, system = case.after.kubepods.value or 0, case.after.system.value or 1
     lowered = system < default_root_value(case.then.cgroup)
-    limit = context.thresholds.outweighed_reserve if lowered else context.thresholds.outweighed
+    limit = context.thresholds.outweighed_from(lowered=lowered)
     now = (case.before.kubepods.value or 0) / (case.before.system.value or 1)
     after = kubepods / system
     if after < limit or case.lost:

@@ -34,10 +34,15 @@ class Reserve(Struct, frozen=True):
     """What is allocatable now, in thousandths of a CPU."""
 
     @property
+    def weight(self) -> int:
+        """That of system.slice then."""
+        return _weight(self.milli)
+
+    @property
     def ratios(self) -> tuple[float, float]:
         """Pods to system processes then, by weight: the least and the greatest that it may be."""
         least, most = self.kubepods
-        return least / _weight(self.milli), most / _weight(self.milli)
+        return least / self.weight, most / self.weight
 
     def words(self) -> str:
         """What to do, and what comes of it."""
@@ -48,7 +53,7 @@ class Reserve(Struct, frozen=True):
             left = f"{most}m to schedule, {f'{self.now - most}m less than' if most < self.now else 'as'} now"
         ratio = " to ".join(dict.fromkeys(map(number, self.ratios)))
         return (
-            f"enforce {self.key} on system.slice with {self.milli}m CPU (weight {_weight(self.milli)}, pods : system {ratio} "
+            f"enforce {self.key} on system.slice with {self.milli}m CPU (weight {self.weight}, pods : system {ratio} "
             f": 1; leaves {left})"
         )
 

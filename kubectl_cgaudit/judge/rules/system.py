@@ -7,7 +7,7 @@ from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES
 from kubectl_cgaudit.collect.model import Node, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.reading import has_no_slice
-from kubectl_cgaudit.detect.state import SYSTEM_SLICE, default_root_value, unit_of
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, default_root_value, unit_of
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rounding import relative, rounded
@@ -112,19 +112,44 @@ def _keep_ratio(context: Context, node: Node, case: Case, change: float) -> str:
     reserve = _reserve(context, node, case, now) if version == "v2" else None
     with_reserve = _with_ratio(case, change, reserve.ratios[0]) if reserve else 0.0
     still = _still_loses("The pod", context.thresholds, _with_ratio(case, change, ratio), with_reserve)
-    default, limit = default_root_value(version), context.thresholds.outweighed_reserve
-    named_then = (
-        f" CGA202 names the node then: below its default of {default}, system.slice is judged by {number(limit)} : 1."
-        if _outweighed_then(context, case, value)
-        else ""
-    )
+    named_then = _named_then(context.thresholds, version, value, ratio, reserve)
     return f"{advice}{f'; or {reserve.words()}' if reserve else ''}.{named_then}{still}"
 
 
-def _outweighed_then(context: Context, case: Case, value: int) -> bool:
-    """Whether CGA202 finds a node whose system.slice is given this value, below its default."""
-    ratio = (case.after.kubepods.value or 1) / value
-    return value < default_root_value(case.then.cgroup) and ratio >= context.thresholds.outweighed_reserve
+def _named_then(
+    thresholds: Thresholds, version: CgroupVersion, value: int, ratio: float, reserve: Reserve | None
+) -> str:
+    """What CGA202 finds with this value of system.slice, which makes this ratio, or with the reserve in its place."""
+    by_value = _outweighed_then(thresholds, version, value, ratio)
+    by_reserve = (
+        [_outweighed_then(thresholds, version, reserve.weight, each) for each in reserve.ratios]
+        if reserve
+        else [by_value]
+    )
+    if by_value and all(by_reserve):
+        return f" CGA202 names the node then: {_judged(thresholds, version, value)}."
+    with_value = f" With that {unit_of(version)} CGA202 names the node: {_judged(thresholds, version, value)}."
+    said = with_value if by_value else ""
+    if reserve and any(by_reserve):
+        names = "names" if all(by_reserve) else "may name"
+        said += f" With the reserve CGA202 {names} the node: {_judged(thresholds, version, reserve.weight)}."
+    return said
+
+
+def _outweighed_then(thresholds: Thresholds, version: CgroupVersion, value: int, ratio: float) -> bool:
+    """Whether CGA202 finds a node whose system.slice has this value, with this ratio of pods to it."""
+    return ratio >= thresholds.outweighed_from(lowered=value < default_root_value(version))
+
+
+def _judged(thresholds: Thresholds, version: CgroupVersion, value: int) -> str:
+    """By which limit CGA202 judges such a value of system.slice."""
+    default = default_root_value(version)
+    limit = number(thresholds.outweighed_from(lowered=value < default))
+    return (
+        f"below its default of {default}, system.slice is judged by {limit} : 1"
+        if value < default
+        else f"from {limit} : 1 on"
+    )
 
 
 def _reserve(context: Context, node: Node, case: Case, now: float) -> Reserve | None:
@@ -179,7 +204,8 @@ def _node_remedy(context: Context, comparison: Comparison) -> tuple[str, float |
     late = f", once on cgroup {then}, not before" if case.now.cgroup != then else ""
     if_open = condition([each.when for each in comparison.cases if _ratio(each)[1] == change], comparison.whens)
     freed = ", with no reserve enforced on it" if _freed(case) else ""
-    named_then = " (CGA202 names the node then)" if _outweighed_then(context, case, value) else ""
+    ratio = (case.after.kubepods.value or 1) / value
+    named_then = " (CGA202 names the node then)" if _outweighed_then(context.thresholds, then, value, ratio) else ""
     further = f"{named_then}{freed}{late}{f' ({if_open})' if if_open else ''}"
     words = f"{unit_of(then)} {value} for system.slice{further}{',' if further else ''}"
     return words, (case.after.system.value or 1) / value
