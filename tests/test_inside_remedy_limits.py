@@ -1,6 +1,9 @@
 """CGA204: what its remedy does to limits, and to requests and limits of the pod itself."""
 
 import re
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 import pytest
@@ -101,7 +104,7 @@ def of_the_pod(raw: dict[str, Any], request: str, limit: str) -> dict[str, Any]:
             "runc 1.3.6",
             "kubelet=1.34",
             "Give those that gain a smaller request, which costs nothing to schedule: a 3000m (the limit of the pod) -> 2m; "
-            "weights b : a = 4 : 1, against 4 : 1 now.",
+            "weights b : a = 4 : 1, against 4 : 1 now. Then CGA205 names a (weight 1).",
         ),
         (
             "v1.34.0",
@@ -120,8 +123,8 @@ def of_the_pod(raw: dict[str, Any], request: str, limit: str) -> dict[str, Any]:
             "runc 1.3.6",
             "kubelet=1.34",
             "Give those that gain a smaller request: a 500m (the limit of the pod) -> 2m; weights b : a = 49 : 1, against "
-            "49 : 1 now. The pod's own request of 400m must go up to 402m with it. The pod's request goes from 400m to 402m, "
-            "its weight stays 16.",
+            "49 : 1 now. The pod's own request of 400m must go up to 402m with it. Then CGA205 names a (weight 1). The pod's "
+            "request goes from 400m to 402m, its weight stays 16.",
         ),
         (
             "v1.31.0",
@@ -131,7 +134,7 @@ def of_the_pod(raw: dict[str, Any], request: str, limit: str) -> dict[str, Any]:
             "kubelet=1.34",
             "Give those that gain a smaller request: a 400m (the limit of the pod) -> 2m; weights b : a = 49 : 1, against "
             "49 : 1 now. The pod's own request of 400m must go up to 402m with it. The limit of the pod (400m) must go up "
-            "with it. The pod's request goes from 400m to 402m, its weight stays 16.",
+            "with it. Then CGA205 names a (weight 1). The pod's request goes from 400m to 402m, its weight stays 16.",
         ),
     ],
 )
@@ -150,8 +153,8 @@ def test_204_a_smaller_request_of_those_that_gain_leaves_another_too_little_and_
     remedy = the_finding("CGA204", V1, "v2+kubelet=1.34", node(kubelet="v1.33.1"), raw).remedy
     assert remedy == (
         "Give those that gain a smaller request, which costs nothing to schedule: a 219m (the limit of the pod) -> 2m; weights "
-        "b : a = 2 : 1, against 29 : 2 now. Then c still lacks 29% of its part of now, d 29%. "
-        "Not before the node is on cgroup v2, with the runtime it has then."
+        "b : a = 2 : 1, against 29 : 2 now. Then c still lacks 29% of its part of now, d 29%. Then CGA205 names a (weight "
+        "1). Not before the node is on cgroup v2, with the runtime it has then."
     )
     assert percent(1 - 1 / 5 / (20 / 71)) == "29%"
 
@@ -176,3 +179,67 @@ def test_204_a_shift_names_the_limit_that_it_would_exceed() -> None:
     assert "app 50m -> 68m" in shift
     assert shift.endswith(" now. The limit of app (60m) must go up with it.")
     assert alone.startswith("takes 54m, 4m more a pod to schedule. Not before")
+
+
+SYSTEMD, CGROUPFS = (
+    f"- {{cgroup: v1, driver: {driver}, runtimes: {{default: runc 1.1.5}}}}" for driver in ("systemd", "cgroupfs")
+)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "qos", "rules", "of_shift", "of_raising"),
+    [
+        # 500m -> 533m, 50m -> 20m, 5m -> 2m.
+        ((500, 50, 5), "Burstable", SYSTEMD, ["CGA205 names c2 (weight 1)"], []),
+        # Limits go with requests: 1051m and 49m, or 1955m.
+        (
+            (1000, 100),
+            "Guaranteed",
+            SYSTEMD,
+            ["CGA302 names c0 and c1 (no multiple of 10m)"],
+            ["CGA302 names c0 (no multiple of 10m)"],
+        ),
+        ((1000, 100), "Guaranteed", CGROUPFS, [], []),
+        ((1000, 100), "Burstable", SYSTEMD, [], []),
+        # Neither were they before.
+        ((1001, 101), "Guaranteed", SYSTEMD, [], []),
+    ],
+)
+def test_204_names_the_rules_that_its_own_requests_make(
+    amounts: tuple[int, ...], qos: str, rules: str, of_shift: list[str], of_raising: list[str]
+) -> None:
+    remedy = the_finding("CGA204", rules, "v2+runtime", node(cpu="8"), asking(amounts, qos)).remedy
+    shift, raising = remedy.split(" Raising c0 alone ")
+    assert re.findall(r"Then (CGA.*?)\.", shift) == of_shift
+    assert re.findall(r"Then (CGA.*?)\.", raising) == of_raising
+
+
+def asking(amounts: Sequence[int], qos: str) -> dict[str, Any]:
+    """A pod whose containers ask for so much, in thousandths of a CPU; limits are the same where it is Guaranteed."""
+    texts = [f"{milli}m" for milli in amounts]
+    return pod(
+        "p", *(container(f"c{n}", text, text if qos == "Guaranteed" else None) for n, text in enumerate(texts)), qos=qos
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_204_a_shift_makes_no_finding_that_it_does_not_name(seed: int) -> None:
+    """Each is applied and audited again: what CGA205 and CGA302 then find of the pod, and did not, is what was said."""
+    random = Random(seed)
+    named: Counter[str] = Counter()
+    for _ in range(80):
+        amounts = random.choices((1, 5, 10, 20, 25, 50, 77, 100, 200, 500, 1000, 2000), k=random.choice((2, 3)))
+        qos, rules = random.choice(("Burstable", "Guaranteed")), random.choice((SYSTEMD, CGROUPFS, V2_LINEAR))
+        first = audited(cluster(node(cpu="8"), asking(amounts, qos)), rules)
+        found = of_rule(first, "CGA204").get("default/p")
+        shift = re.match(r"Shift.*?(?= Raising | Not before |$)", found.remedy) if found else None
+        if not shift:
+            continue
+        moved = {int(n): int(milli) for n, milli in re.findall(r"c(\d) \d+m -> (\d+)m", shift[0])}
+        again = [moved.get(n, milli) for n, milli in enumerate(amounts)]
+        then = audited(cluster(node(cpu="8"), asking(again, qos)), rules)
+        for rule in ("CGA205", "CGA302"):
+            if not of_rule(first, rule):
+                assert (rule in shift[0]) == bool(of_rule(then, rule)), (amounts, qos, rules)
+                named[rule] += rule in shift[0]
+    assert min(named["CGA205"], named["CGA302"]) > 2

@@ -42,7 +42,7 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     enough = raised > balance.loser and balance.enough((raised, balance.gainers))
     others = [part.container.name for part in (*gainers, *rest)]
     cost = _who_lacks(balance, (raised, balance.gainers), others, "But then {} lacks")
-    with_limits = cost + limits(pod, [(loser, raised)], raise_to)
+    with_limits = cost + limits(pod, [(loser, raised)], raise_to) + pods.named_then({loser.name: raised}, used)
     if enough and raise_to == pods.now:
         # An init container, or the pod itself, asks for more than the containers together: up to there requests are free.
         values = _row(balance.values((raised, balance.gainers)))
@@ -57,7 +57,7 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
         none = "No shift of the request between them restores the old ratio."
         return f"{none} Raising {loser.name} alone does: {more}" if enough else none
     alone = f" Raising {loser.name} alone takes {more}" if enough else late
-    return f"Shift the request inside the pod{_shift(plan, pods, losing)}{alone}"
+    return f"Shift the request inside the pod{_shift(plan, pods, losing, used)}{alone}"
 
 
 class _Plan(NamedTuple):
@@ -85,7 +85,7 @@ def _plan(between: _Plan, placed: PlacedPod, losing: Part, then: Setup) -> _Plan
     return between if shifted[0] > balance.loser else None
 
 
-def _shift(plan: _Plan, pods: PodRequest, losing: Part) -> str:
+def _shift(plan: _Plan, pods: PodRequest, losing: Part, used: str) -> str:
     """What a shift changes and comes to, and what it takes with it."""
     balance, (mine, theirs), gainers, rest = plan
     parts = (losing, *gainers)
@@ -95,14 +95,15 @@ def _shift(plan: _Plan, pods: PodRequest, losing: Part) -> str:
         if old != new
     ]
     changed = [f"{_asked(container, old)} -> {new}m" for container, old, new in asked]
-    to = pods.after({container.name: new for container, _, new in asked})
+    requests = {container.name: new for container, _, new in asked}
+    to = pods.after(requests)
     larger = [(container, new) for container, old, new in asked if new > old]
     others = [part.container.name for part in (*gainers, *rest)]
     free = ", which costs nothing to schedule and keeps the pod's weight" if to == pods.now else ""
     return (
         f"{free}: {', '.join(changed)}; {_values(pods.setup)} {_order(parts)} = {_row(balance.values(plan.requests))}, as "
         f"{_was(parts)} now.{_who_lacks(balance, plan.requests, others, 'Then {} still lacks')}{limits(pods.pod, larger, to)}"
-        f"{'' if free else f' {pods.changes(to)}'}"
+        f"{pods.named_then(requests, used)}{'' if free else f' {pods.changes(to)}'}"
     )
 
 
@@ -157,7 +158,8 @@ def _lowered(
     values = f"{_values(then)} {_order((losing, *gainers))} = {_row(balance.values((balance.loser, lowered)))}"
     pods = PodRequest(pod, then)
     names = [part.container.name for part in gainers]
-    after = pods.after(dict(zip(names, lowered, strict=True)))
+    requests = dict(zip(names, lowered, strict=True))
+    after = pods.after(requests)
     # What had its weight from the limit of the pod asked for nothing.
     free = "" if after > pods.now else ", which costs nothing to schedule"
     others = [*names, *(part.container.name for part in rest)]
@@ -165,7 +167,7 @@ def _lowered(
     other = "" if after == pods.now else f" {pods.changes(after)}"
     return (
         f"Give those that gain a smaller request{free}: {', '.join(changed)}; {values}, against {was} now."
-        f"{still}{limits(pod, (), after)}{other}{_late(case.case.now, then, used)}"
+        f"{still}{limits(pod, (), after)}{pods.named_then(requests, used)}{other}{_late(case.case.now, then, used)}"
     )
 
 

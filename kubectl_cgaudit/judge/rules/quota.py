@@ -135,16 +135,17 @@ def _step(milli: int) -> int:
     return -(-milli // _MILLI_A_STEP) * _MILLI_A_STEP
 
 
+def altered(pod: Pod, container: Container, setup: Setup, used: str) -> int | None:
+    """The quota in force, in microseconds a period, of a container that starts, where it is not the limit in its spec."""
+    limit, quota = container_limit(container, pod, setup.kubelet_version), _in_force(pod, container, setup, used)
+    as_written = limit is None or quota is None or quota * 1000 == limit * setup.period_us
+    return None if as_written or cannot_start(pod, container, setup, used) else quota
+
+
 def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look | None:
     now, then = case.case.now, case.case.then
-    limit = container_limit(container, pod, then.kubelet_version)
-    quota = _in_force(pod, container, then, used)
-    if (
-        limit is None
-        or quota is None
-        or quota * 1000 == limit * then.period_us
-        or cannot_start(pod, container, then, used)
-    ):
+    limit, quota = container_limit(container, pod, then.kubelet_version), altered(pod, container, then, used)
+    if limit is None or quota is None:
         return None
     before = _in_force(pod, container, now, used)
     already = before == quota

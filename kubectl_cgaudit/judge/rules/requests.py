@@ -1,13 +1,15 @@
 """What another request takes with it: limits, and the request and weight of its pod. CPU in thousandths."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from kubectl_cgaudit.cgroups.pods import pod_level_resources, pod_request
-from kubectl_cgaudit.cgroups.weights import milli_to_shares
+from kubectl_cgaudit.cgroups.pods import container_shares, pod_level_resources, pod_request
+from kubectl_cgaudit.cgroups.weights import milli_to_shares, weight_of
 from kubectl_cgaudit.collect.model import COMPETING, Container, Pod
 from kubectl_cgaudit.detect.state import Setup, unit_of
+from kubectl_cgaudit.judge.rules.catalogue import LIMIT_CHANGED, SAME_WEIGHT
+from kubectl_cgaudit.judge.rules.quota import altered
 from kubectl_cgaudit.predict.shape import kubelet_value
 
 _GUARANTEED = " Limits go with requests, as the pod is Guaranteed."
@@ -62,15 +64,31 @@ class PodRequest:
         self.setup = setup
         self.now = self.after({})
 
-    def after(self, requests: dict[str, int]) -> int:
+    def after(self, requests: Mapping[str, int]) -> int:
         """The pod's request with these requests of containers. One of the pod itself is never less than their sum."""
-        containers = tuple(
-            replace(each, request_milli=requests.get(each.name, each.request_milli)) for each in self.pod.containers
-        )
-        alike = replace(self.pod.alike, containers=containers)
-        pod, unsaid = (replace(self.pod, alike=each) for each in (alike, replace(alike, request_milli=None)))
+        pod = _asking(self.pod, requests)
+        unsaid = replace(pod, alike=replace(pod.alike, request_milli=None))
         version = self.setup.kubelet_version
         return max(pod_request(pod, version), pod_request(unsaid, version))
+
+    def named_then(self, requests: Mapping[str, int], used: str) -> str:
+        """Which rules find containers with these requests that they do not find now. `used` is the pod's handler."""
+        pods = self.pod, _asking(self.pod, requests)
+        pairs = list(zip(*(pod.containers for pod in pods), strict=True))
+        rules: tuple[tuple[str, str, Callable[[Pod, Container, Setup, str], object]], ...] = (
+            (SAME_WEIGHT.id, "weight 1", _has_the_least),
+            (LIMIT_CHANGED.id, "no multiple of 10m", altered),
+        )
+        said = []
+        for rule, why, finds in rules:
+            found = [
+                [bool(finds(pod, each, self.setup, used)) for pod, each in zip(pods, pair, strict=True)]
+                for pair in pairs
+            ]
+            names = [pair[1].name for pair, (now, then) in zip(pairs, found, strict=True) if then and not now]
+            if names:
+                said.append(f"{rule} names {' and '.join(names)} ({why})")
+        return f" Then {', '.join(said)}." if said else ""
 
     def changes(self, milli: int) -> str:
         """What another request means for the pod, in words."""
@@ -80,3 +98,22 @@ class PodRequest:
         inits = any(container.role == "init" for container in self.pod.containers)
         of_which = ", of which init containers are a part," if inits else ""
         return f"The pod's request{of_which} goes from {self.now}m to {milli}m, {weight}."
+
+
+def _asking(pod: Pod, requests: Mapping[str, int]) -> Pod:
+    """The pod with these requests of its containers; their limits go with them where that makes it Guaranteed."""
+
+    def asking(each: Container) -> Container:
+        milli = requests.get(each.name, each.request_milli)
+        with_it = each.name in requests and each.limit_milli and _by_containers(pod)
+        return replace(each, request_milli=milli, limit_milli=milli if with_it else each.limit_milli)
+
+    return replace(pod, alike=replace(pod.alike, containers=tuple(map(asking, pod.containers))))
+
+
+def _has_the_least(pod: Pod, container: Container, setup: Setup, used: str) -> bool:
+    """Whether a container that asks for CPU has weight 1."""
+    formula = setup.runtime(used).formula
+    if setup.cgroup == "v1" or formula == "none" or not container.request_milli:
+        return False
+    return weight_of(container_shares(container, pod, setup.kubelet_version), formula) == 1
