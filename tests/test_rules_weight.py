@@ -244,11 +244,28 @@ def test_207_holds_only_from_v1_to_v2_and_for_more_than_besteffort_pods() -> Non
             "20m",
             "runc 1.1.5",
             "Raise the request to 29m, the least that gets weight 2, or more. A runtime with the quadratic formula tells them "
+            "apart inside the pod. As it is, it has more of its pod's CPU after the move than now (1.9% -> 2.5%).",
+        ),
+        # 1024 : 26 before, 39 : 1 after: that is 1.0% more of its part.
+        (
+            "26m",
+            "runc 1.1.5",
+            "Raise the request to 29m, the least that gets weight 2, or more. A runtime with the quadratic formula tells them "
             "apart inside the pod.",
         ),
         # 2m are 2 shares, the least there is: no formula tells them apart.
-        ("2m", "runc 1.1.5", "Raise the request to 29m, the least that gets weight 2, or more."),
-        ("2m", "runc 1.3.6", "Raise the request to 3m, the least that gets weight 2, or more."),
+        (
+            "2m",
+            "runc 1.1.5",
+            "Raise the request to 29m, the least that gets weight 2, or more. "
+            "As it is, it has more of its pod's CPU after the move than now (0.2% -> 2.5%).",
+        ),
+        (
+            "2m",
+            "runc 1.3.6",
+            "Raise the request to 3m, the least that gets weight 2, or more. "
+            "As it is, it has more of its pod's CPU after the move than now (0.2% -> 1.0%).",
+        ),
     ],
 )
 def test_205_says_what_helps_under_the_formula_of_then(request_: str, runtime: str, remedy: str) -> None:

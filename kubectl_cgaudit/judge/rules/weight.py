@@ -13,12 +13,14 @@ from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.figures import Fixed
+from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules.catalogue import BESTEFFORT_GAIN, CROSSES_DEFAULT, NOT_DIVISIBLE, SAME_WEIGHT, Rule
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Pairs, PodRule, graded, pod_hits
 from kubectl_cgaudit.judge.rules.jvm import FIXED_IN
 from kubectl_cgaudit.judge.rules.looks import Look, worst
 from kubectl_cgaudit.judge.rules.rebalance import request_for
 from kubectl_cgaudit.judge.rules.requests import PodRequest, limits, limits_of_all
+from kubectl_cgaudit.judge.thresholds import reached
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree
 from kubectl_cgaudit.text import number, percent
 
@@ -36,6 +38,8 @@ class _Seen(NamedTuple):
     after: Cgroup
     then: Setup
     formula: ContainerFormula
+    parts: tuple[float | None, float | None] = None, None
+    """The fraction of its pod's CPU that a container has before and after."""
 
     @property
     def curve(self) -> Formula:
@@ -67,8 +71,11 @@ def _each_cgroup(rule: Rule, judge: Judge, may: May, *, pods: bool) -> PodRule:
             )
         by_handler = [(each.case.then, each.case.then.runtime(used).formula) for each in cases]
         for index, (container, _) in enumerate(cases[0].before.containers):
-            pairs = [(case.before.containers[index][1], case.after.containers[index][1]) for case in cases]
-            seen = [_Seen(pod, container, *pair, *by) for pair, by in zip(pairs, by_handler, strict=True)]
+            trees = [(case.before, case.after) for case in cases]
+            pairs = [(before.containers[index][1], after.containers[index][1]) for before, after in trees]
+            parts = [(before.parts[index], after.parts[index]) for before, after in trees]
+            all_of = zip(pairs, by_handler, parts, strict=True)
+            seen = [_Seen(pod, container, *pair, *by, part) for pair, by, part in all_of]
             yield from pod_hits(
                 pod, container, zip(cases, [judge(context, each) for each in seen], strict=True), _ALWAYS_LOW
             )
@@ -123,7 +130,7 @@ def _file(cgroup: Cgroup) -> str:
     return f"cpu.shares {cgroup.shares}" if cgroup.version == "v1" else f"cpu.weight {cgroup.weight}"
 
 
-def _collision(_context: Context, subject: _Seen) -> Look | None:
+def _collision(context: Context, subject: _Seen) -> Look | None:
     pod, container, before, after, *_ = subject
     # A lone container has no siblings: its weight decides nothing, the pod's does.
     siblings = [each for each in pod.present if each.role in COMPETING]
@@ -150,9 +157,17 @@ def _collision(_context: Context, subject: _Seen) -> Look | None:
         remedy = f"Raise the request to {least}m, the least that gets weight 2, or more.{subject.larger(least)}"
         if container and subject.formula == "linear" and quadratic(shares) > 1:
             remedy += " A runtime with the quadratic formula tells them apart inside the pod."
-        return seen, remedy
+        return seen, remedy + _grows(subject.parts, context.thresholds.pod_move)
 
     return Look(badness, words, _SO_NOW if before.weight == 1 else "")
+
+
+def _grows(parts: tuple[float | None, float | None], least: float) -> str:
+    """What speaks against a larger request: weight 1 may be more than a container had. From this fraction of its part on."""
+    was, will = map(rounded, parts)
+    if not reached(relative(was, will) or 0.0, least):
+        return ""
+    return f" As it is, it has more of its pod's CPU after the move than now ({percent(was)} -> {percent(will)})."
 
 
 def _indivisible(context: Context, subject: _Seen) -> Look | None:
