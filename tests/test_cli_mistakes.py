@@ -128,7 +128,7 @@ def test_the_other_commands_note_it_too(
     states.write_text("- {cgroup: v2, runtimes: {crnu: runc 1.3.6}}\n- {match: {name: worker-*}, cgroup: v1}\n")
     assert run([*words, "-f", str(small), "--states", str(states)]) == 0
     assert capsys.readouterr().err == (
-        "check what was said: states.yaml rule 1 names the handler crnu, which no matching node has\n"
+        "check what was said: states.yaml rule 1 names the handler crnu, which no matching node has; there is default\n"
         "check what was said: states.yaml rule 2 matches no node\n"
     )
 

@@ -334,7 +334,12 @@ def test_a_rule_for_a_node_is_matched_with_that_nodes_handlers_only() -> None:
     objects = cluster(node(), node("n2"), pod("p", container("c", "1"), on="n2", runtimeClassName="special"))
     rules = "- {cgroup: v2, runtimes: {default: linear}}\n- {match: {name: n1}, runtimes: {special: linear}}"
     assert audited(objects, rules, "v2").coverage.unmatched == (
-        "test rule 2 names the handler special, which no matching node has",
+        "test rule 2 names the handler special, which no matching node has; there is default",
+    )
+    raw = node()
+    raw["status"]["runtimeHandlers"] = [{"name": ""}, {"name": "kata"}]
+    assert audited(cluster(raw), "- {runtimes: {runc: linear}}", "v2").coverage.unmatched == (
+        "test rule 1 names the handler runc, which no matching node has; there is default, kata",
     )
     nowhere = "- {cgroup: v2, runtimes: {default: linear}}\n- {match: {name: n9}, runtimes: {special: linear}}"
     assert audited(objects, nowhere, "v2").coverage.unmatched == ("test rule 2 matches no node",)

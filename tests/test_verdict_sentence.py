@@ -154,7 +154,7 @@ def test_next_steps_name_their_condition_and_ask_first() -> None:
         (
             "- {cgroup: v2, runtimes: {default: runc 1.3.6, defualt: runc 1.1.5}}",
             "v2",
-            ("test rule 1 names the handler defualt, which no matching node has",),
+            ("test rule 1 names the handler defualt, which no matching node has; there is default",),
         ),
         (
             "- {cgroup: v2, runtimes: {default: runc 1.3.6}}\n- {match: {name: x}, cgroup: v1}",

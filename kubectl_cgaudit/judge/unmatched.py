@@ -7,6 +7,9 @@ from kubectl_cgaudit.detect.state import DEFAULT_HANDLER
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.scenario import Scenario
+from kubectl_cgaudit.text import named
+
+_NAMED = 5
 
 
 def unmatched(
@@ -17,9 +20,10 @@ def unmatched(
         matched = [comparison for comparison in comparisons if rule.matches(comparison.node)]
         if not any(rule.matches(node) for node in cluster.nodes):
             yield f"{rule.where} matches no node"
+        there = sorted(set().union(*map(_handlers, matched)))
         for handler, _ in rule.runtimes:
-            if matched and not any(handler in _handlers(comparison) for comparison in matched):
-                yield f"{rule.where} names the handler {handler}, which no matching node has"
+            if matched and handler not in there:
+                yield f"{rule.where} names the handler {handler}, which no matching node has; there is {named(there, _NAMED)}"
     for target in scenario.runtimes:
         runs = [run for each in comparisons for case in each.cases for _, run in case.then.runtimes]
         if comparisons and target not in runs:
@@ -27,4 +31,4 @@ def unmatched(
 
 
 def _handlers(comparison: Comparison) -> set[str]:
-    return {DEFAULT_HANDLER, *comparison.handlers, *(handler.name for handler in comparison.node.handlers)}
+    return {DEFAULT_HANDLER, *comparison.handlers, *(each.name or DEFAULT_HANDLER for each in comparison.node.handlers)}
