@@ -196,6 +196,17 @@ def test_a_filter_that_matches_nothing_is_no_pass(flags: list[str], capsys: pyte
     assert run([*RECORDED_FLAGS, *flags, "--fail-on", "high"]) == 4
 
 
+@pytest.mark.parametrize("words", [["nodes"], ["tree"], ["explain", "shop/checkout-d5491e7e7-37202"]])
+def test_labels_choose_no_nodes(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """`nodes -l pool=blue` showed all nodes, and nothing said that the pool was not heeded."""
+    assert run([*words, *RECORDED_FLAGS, "-l", "pool=blue"]) == 2
+    assert capsys.readouterr().err == (
+        "error: -l chooses the pods that an audit reports, not nodes, and would change nothing here; leave it out\n"
+    )
+    assert run([words[0], "--help"]) == 0
+    assert "--selector" not in capsys.readouterr().out
+
+
 def test_an_argument_that_is_no_text(capsys: pytest.CaptureFixture[str]) -> None:
     """A file name in another encoding: no report could name it."""
     for arguments in (

@@ -57,3 +57,6 @@ def _find(namespace: str, name: str, cluster: Cluster) -> Pod:
                 raise NotFoundError(f"pod {namespace}/{name} has finished: its cgroups are gone")
             return pod
     raise after_gaps(absent(namespace, name, cluster), cluster)
+
+
+options.hide(explain_command, "selector")

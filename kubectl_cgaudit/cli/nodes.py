@@ -20,7 +20,7 @@ def nodes_command(node: str | None, outputs: tuple[str, ...], *, evidence: bool,
     \b
     Example: kubectl cgaudit nodes --evidence
 
-    It ends with what would settle the unknowns, cheapest first. Every Linux node is shown, whatever -n and -l say.
+    It ends with what would settle the unknowns, cheapest first. Every Linux node is shown, whatever -n says.
     """
     from kubectl_cgaudit.judge import nodes as judged
     from kubectl_cgaudit.judge import scenario
@@ -37,3 +37,6 @@ def nodes_command(node: str | None, outputs: tuple[str, ...], *, evidence: bool,
         lambda: nodes.data(found, events_read=read),
     )
     return exit_code(cluster, comparisons)
+
+
+options.hide(nodes_command, "selector")

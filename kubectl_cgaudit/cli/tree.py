@@ -12,7 +12,7 @@ from kubectl_cgaudit.cli.nearby import bare, in_doubt
 from kubectl_cgaudit.cli.progress import Progress
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.detect.states import Rule
-from kubectl_cgaudit.errors import InterruptedAuditError, NotFoundError, UnreadError
+from kubectl_cgaudit.errors import InterruptedAuditError, NotFoundError, UnreadError, UsageError
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.scenario import Scenario
 from kubectl_cgaudit.report.escape import visible
@@ -36,7 +36,7 @@ def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: A
     \b
     Example: kubectl cgaudit tree worker-a --states states.yaml
 
-    Pods of every namespace are shown, whatever -n and -l say: they compete.
+    Pods of every namespace are shown, whatever -n says: they compete.
     """
     from kubectl_cgaudit.judge import scenario
     from kubectl_cgaudit.report import cgroups
@@ -74,6 +74,8 @@ def compare(target: "Scenario", flags: dict[str, Any], home: str = "") -> tuple[
     from kubectl_cgaudit.judge.unmatched import unmatched
 
     chosen = options.source(flags)._replace(home=home)
+    if chosen.selector:
+        raise UsageError("-l chooses the pods that an audit reports, not nodes, and would change nothing here; leave it out")
     cluster, rules = read(chosen)
     comparisons = compare_nodes(cluster, rules, target)
     for what in unmatched(cluster, comparisons, rules, target):
@@ -129,3 +131,6 @@ def exit_code(cluster: Cluster, comparisons: Sequence[Comparison] = (), told: Co
         if gap.kind != unanswered.KIND or not set(gap.members) <= set(told):
             say(f"incomplete: {visible(gap.what)}: {visible(gap.why)}. {visible(gap.remedy)}.")
     return 0 if coverage.complete else INCOMPLETE
+
+
+options.hide(tree_command, "selector")
