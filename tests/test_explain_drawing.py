@@ -282,6 +282,17 @@ def test_a_weight_from_before_an_upgrade_is_not_explained_by_the_formula_of_now(
     assert "after: request 1000m -> 1024 shares -> ceil(10 ** ((L*L + 125*L) / 612 - 7/34)), L = log2(1024)" in text
 
 
+@pytest.mark.parametrize(
+    ("cgroup", "heads"), [("", ["IF CGROUP V1", "IF CGROUP V2"]), ("cgroup: v2, ", ["THE SAME IN EVERY CASE"])]
+)
+def test_what_is_open_of_another_handler_is_not_drawn_twice(cgroup: str, heads: list[str]) -> None:
+    """The handler default of the other pod may be linear or quadratic: that changes nothing here."""
+    sandboxed = pod("p", container("a", "1"), runtimeClassName="kata")
+    objects = cluster(node(), sandboxed, pod("q", container("c", "1")))
+    lines = drawn(objects, "p", f"- {{{cgroup}runtimes: {{kata: kata}}}}", PLAIN).splitlines()
+    assert [line for line in lines if line.startswith(("IF", "THE SAME"))] == heads
+
+
 def test_what_sets_nothing_has_no_shares() -> None:
     text = drawn(
         cluster(node(), pod("a", container("x", "1"))), "a", "- {cgroup: v2, runtimes: {default: kata}}", Screen(200)

@@ -75,7 +75,9 @@ def compare(target: "Scenario", flags: dict[str, Any], home: str = "") -> tuple[
 
     chosen = options.source(flags)._replace(home=home)
     if chosen.selector:
-        raise UsageError("-l chooses the pods that an audit reports, not nodes, and would change nothing here; leave it out")
+        raise UsageError(
+            "-l chooses the pods that an audit reports, not nodes, and would change nothing here; leave it out"
+        )
     cluster, rules = read(chosen)
     comparisons = compare_nodes(cluster, rules, target)
     for what in unmatched(cluster, comparisons, rules, target):

@@ -1,7 +1,7 @@
 """What the Markdown and the HTML report both say, in plain text that is not escaped yet."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from kubectl_cgaudit.detect.state import unit_of
 from kubectl_cgaudit.judge.audit import (
@@ -87,7 +87,16 @@ WORKLOAD_LEGEND = (
     "a..b is the range over pods and, where a node's state is not known, over every possibility; ? cannot be said.",
 )
 
-C = TypeVar("C", NodeCase, CaseChange)
+
+class OneCase(Protocol):
+    """A case of a node or a pod, or how either is drawn in it."""
+
+    @property
+    def when(self) -> str:
+        """Empty if nothing is open."""
+
+
+C = TypeVar("C", bound=OneCase)
 
 
 def facts(audit: Audit) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.confidence import taken_for_granted
 from kubectl_cgaudit.judge.pods import runs_in_part, stops
 from kubectl_cgaudit.report.beside import beside
+from kubectl_cgaudit.report.content import distinct
 from kubectl_cgaudit.report.drawing import bar, below, branches
 from kubectl_cgaudit.report.explain_levels import Level, levels
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, grid, middle, wrap
@@ -25,7 +26,7 @@ _WHEN = 1
 
 
 def render(comparison: Comparison, pod: Pod, screen: Screen = PLAIN) -> str:
-    """The tree in every case, now and after."""
+    """The tree in every case that differs here, now and after."""
     index, handler = next((i, used) for i, (other, used) in enumerate(comparison.placed) if other is pod)
     lines = _wrapped(
         [
@@ -34,11 +35,16 @@ def render(comparison: Comparison, pod: Pod, screen: Screen = PLAIN) -> str:
         ],
         screen,
     )
-    for case in comparison.cases:
-        if case.when:
-            lines += ["", *_wrapped([f"IF {case.when.upper()}"], screen)]
+
+    def drawn(case: Case) -> tuple[str, ...]:
         fate = list(_stops(comparison, case, pod, handler))
-        lines += ["", *_wrapped(fate, screen), *_case(comparison, case, index, handler, screen, stops=bool(fate))]
+        return (*_wrapped(fate, screen), *_case(comparison, case, index, handler, screen, stops=bool(fate)))
+
+    # What is open of other handlers makes cases in which this pod is the same.
+    for when, case in distinct(comparison.cases, drawn):
+        if when:
+            lines += ["", *_wrapped([when.upper()], screen)]
+        lines += ["", *drawn(case)]
     return screen.finished("\n".join(lines) + "\n")
 
 
