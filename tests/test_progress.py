@@ -176,3 +176,27 @@ def test_the_line_is_gone_before_anything_is_said(
     assert run([*words, "-o", "json=b.json"]) == 0
     assert [part for part in screen.getvalue().split("\r\x1b[K") if "wrote" in part] == ["wrote json to b.json\n"]
     assert screen.getvalue().count("reading ") >= len(words) - 1
+
+
+@pytest.mark.parametrize(
+    ("words", "then"),
+    [
+        (["-f", "a.json", "-o", "json=b.json"], ["writing workloads"]),
+        # The line would stand in the middle of what a terminal shows.
+        (["-f", "a.json", "-o", "csv=b.csv", "-o", "json"], []),
+        (["-f", "a.json", "-o", "csv=b.csv", "-o", "json=/dev/null"], []),
+        (["diff", "a.json", "a.json", "-o", "json"], ["judging nodes", "comparing workloads"]),
+    ],
+)
+def test_work_after_the_reading_is_shown_too(
+    words: list[str], then: list[str], clock: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.json").write_text(listed(node(), pod("a", container("app", "1"))))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress.time, "monotonic", itertools.count(100.0, 3.0).__next__)
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    assert run(words) == 0
+    lines = [" ".join(line.split()[:2]) for line in screen.getvalue().split("\r\x1b[K")]
+    done = [line for line in lines if line.startswith(("judging", "writing", "comparing"))]
+    assert [line for line, _ in itertools.groupby(done)] == ["judging nodes", "judging findings", *then]

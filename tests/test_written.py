@@ -171,7 +171,7 @@ def test_what_is_no_file_is_not_touched_by_the_check(tmp_path: Path) -> None:
 
 # Never write to a device here: as root, code that is wrong would replace the machine's own.
 def test_devices_are_written_to_and_not_replaced(tmp_path: Path) -> None:
-    assert [files._is_device(path) for path in ("/dev/null", "/dev", "/nowhere")] == [True, False, False]
+    assert [files.is_device(path) for path in ("/dev/null", "/dev", "/nowhere")] == [True, False, False]
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

@@ -70,6 +70,7 @@ def group(ctx: click.Context, /, to: str, outputs: tuple[str, ...], thresholds: 
 
 
 def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags: dict[str, Any]) -> int:
+    from kubectl_cgaudit.cli.progress import Progress
     from kubectl_cgaudit.cli.tree import read
     from kubectl_cgaudit.judge import scenario
     from kubectl_cgaudit.judge import thresholds as judged
@@ -82,7 +83,8 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
     limits, stamp = judged.parse(judging.thresholds(thresholds)), _stamp()
     cluster, rules = read(chosen, measured=False)
     with _no_cycles():
-        result = policy.judged(audit(cluster, rules, target, limits, stamp), judging)
+        with Progress("judging") as progress:
+            result = policy.judged(audit(cluster, rules, target, limits, stamp, progress), judging)
         output.deliver_audit(result, wanted)
     return policy.exit_code(result, judging)
 

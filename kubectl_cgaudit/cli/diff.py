@@ -96,7 +96,8 @@ def diff_command(
     given = {"--to": to, "--states": states, "--threshold": thresholds}
     first = _read(before, given, target or scenario.parse(DEFAULT_TO), states, thresholds)
     second = _read(after, {"--states-after": states_after}, _STAYS, states_after, ())
-    result = diff(first, second)
+    with Progress("comparing") as progress:
+        result = diff(first, second, progress)
     output.deliver([(each, _text(each, result)) for each in wanted])
     for name, side in (("before", result.before), ("after", result.after)):
         for gap in side.gaps:
@@ -143,12 +144,10 @@ def _read(path: str, given: dict[str, Any], target: Scenario, states: str | None
     rules, limits = load_states(states) if states else (), judged.parse(thresholds)
     if path == "-" and not snapshot.is_snapshot(data):
         raise InputError(f"standard input holds neither a snapshot nor an audit; save it to a file, or {_REMEDY}")
-    progress = Progress()
-    try:
+    with Progress() as progress:
         cluster = files.of_bytes(data, path, progress)
-    finally:
-        progress.close()
-    return audit(cluster, rules, target, limits, None)
+    with Progress("judging") as progress:
+        return audit(cluster, rules, target, limits, None, progress)
 
 
 def _is_audit(data: bytes) -> bool:

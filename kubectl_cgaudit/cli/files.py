@@ -38,7 +38,7 @@ def check(path: str) -> None:
         descriptor = _number(path)
         if descriptor is not None:
             os.fstat(descriptor)
-        elif not _is_device(path):
+        elif not is_device(path):
             _probe(Path(os.path.realpath(path)))
         elif not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -61,7 +61,7 @@ def _opened(path: str) -> contextlib.AbstractContextManager[BinaryIO]:
     if descriptor is not None:
         # What it stands for may be a file of the caller's, to which others write too: `-o json=/dev/stdout >> log`.
         return _into(os.fdopen(os.dup(descriptor), "wb"))
-    return _into(Path(path).open("wb")) if _is_device(path) else _replacing(Path(os.path.realpath(path)))
+    return _into(Path(path).open("wb")) if is_device(path) else _replacing(Path(os.path.realpath(path)))
 
 
 @contextlib.contextmanager
@@ -92,7 +92,8 @@ def _number(path: str) -> int | None:
     return int(found[1] or _STANDARD.index(found[2])) if found else None
 
 
-def _is_device(path: str) -> bool:
+def is_device(path: str) -> bool:
+    """Whether what is written there is gone at once: a terminal, a pipe."""
     try:
         mode = Path(path).stat().st_mode
     except FileNotFoundError:

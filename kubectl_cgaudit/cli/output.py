@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 import click
 
 from kubectl_cgaudit.cli.aside import say
-from kubectl_cgaudit.cli.files import check, saving, unwritable
+from kubectl_cgaudit.cli.files import check, is_device, saving, unwritable
 from kubectl_cgaudit.cli.outlet import Outlet, raise_one
 from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.cli.spared import place, places, spare
@@ -134,6 +134,8 @@ def deliver_audit(audit: "Audit", outputs: Sequence[Output]) -> None:
 
     Raises CgauditError when one cannot be written; the others are. No file is there in part.
     """
+    from kubectl_cgaudit.cli.progress import Progress
+    from kubectl_cgaudit.collect.progress import silent
     from kubectl_cgaudit.report.formats import render
     from kubectl_cgaudit.report.pieces import Pieces, chunks
 
@@ -152,9 +154,12 @@ def deliver_audit(audit: "Audit", outputs: Sequence[Output]) -> None:
             in_pieces[place][0](text)
             return ""
 
-        for _ in chunks([pieces for _, pieces in in_pieces], audit, write):
-            if len(failures) == len(outlets):
-                break
+        # On a terminal that shows a report, or `less` does, the line would stand in the middle of it.
+        unseen = all(output.path and not is_device(output.path) for output in outputs)
+        with Progress("writing") as progress:
+            for _ in chunks([pieces for _, pieces in in_pieces], audit, write, progress if unseen else silent):
+                if len(failures) == len(outlets):
+                    break
     for output, outlet in zip(outputs, outlets, strict=True):
         _tell(output, outlet)
     raise_one(failures)

@@ -14,9 +14,10 @@ _CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """Shows one line that replaces itself: what is read, how much of it, and how long the rest takes."""
+    """Shows one line that replaces itself: what is read or done, how much of it, and how long the rest takes."""
 
-    def __init__(self) -> None:
+    def __init__(self, doing: str = "reading") -> None:
+        self._doing = doing
         self._watched = sys.stderr is not None and sys.stderr.isatty()
         self._began = time.monotonic()
         self._shown = 0.0
@@ -28,6 +29,12 @@ class Progress:
         self.last = ""
         """How far it was, for who breaks it off."""
 
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def __call__(self, what: str, done: int, total: int | None) -> None:
         """Show how far it is, if it is time to."""
         now = time.monotonic()
@@ -36,7 +43,7 @@ class Progress:
         self.last = f"{what} {done}" + (f" of {total}" if total else "")
         if self._watched and now - self._began > _PATIENCE and now - self._shown > _PACE:
             self._shown = now
-            self._show(f"reading {self.last}{self._left(done, total, now)}")
+            self._show(f"{self._doing} {self.last}{self._left(done, total, now)}")
 
     def _left(self, done: int, total: int | None, now: float) -> str:
         """How long the rest of this list takes at the pace so far."""

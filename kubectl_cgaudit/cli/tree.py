@@ -56,13 +56,11 @@ def read(chosen: options.Source, *, measured: bool = True) -> tuple[Cluster, tup
     rules = options.rules(chosen)
     if chosen.kubelet == "proxy":
         say(_PROXY_WARNING)
-    progress = Progress()
-    try:
-        return options.collect(chosen, progress, measured=measured), rules
-    except KeyboardInterrupt:
-        raise InterruptedAuditError(progress.last) from None
-    finally:
-        progress.close()
+    with Progress() as progress:
+        try:
+            return options.collect(chosen, progress, measured=measured), rules
+        except KeyboardInterrupt:
+            raise InterruptedAuditError(progress.last) from None
 
 
 def compare(target: "Scenario", flags: dict[str, Any], home: str = "") -> tuple[Cluster, tuple[Comparison, ...]]:

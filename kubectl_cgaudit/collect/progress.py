@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int | None], None]
-"""What is read, how many of it have come, and how many there are in all, where that is known."""
+"""What is read, judged or written, how many of it are done, and how many there are in all, where that is known."""
 
 STEP = 1000
 """So many objects come between two words of it."""

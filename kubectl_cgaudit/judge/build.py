@@ -6,6 +6,7 @@ from typing import cast
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cgroups.version import was_checked
 from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.judge import nodes
@@ -43,17 +44,22 @@ POD_RULES = (
 
 
 def audit(
-    cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario, thresholds: Thresholds, generated_at: str | None
+    cluster: Cluster,
+    rules: tuple[Rule, ...],
+    scenario: Scenario,
+    thresholds: Thresholds,
+    generated_at: str | None,
+    progress: Progress = silent,
 ) -> Audit:
     """Judge a cluster. Raises UsageError when a states or target file does not fit one of its nodes."""
     comparisons = compare(cluster, rules, scenario)
     coverage = cover(cluster, tuple(unmatched(cluster, comparisons, rules, scenario)), comparisons)
     context = Context(cluster, thresholds)
-    judged = Judged(context, comparisons, POD_RULES)
+    judged = Judged(context, comparisons, POD_RULES, progress)
     # Before the workloads are made, which lets go of what is kept of them.
     sure_losses = judged.sure_losses()
     workloads = judged.workloads()
-    findings = Findings(_findings(context, comparisons, coverage, judged))
+    findings = Findings(_findings(context, comparisons, coverage, judged, progress))
     return Audit(
         schema_version=SCHEMA_VERSION,
         tool_version=__version__,
@@ -77,13 +83,13 @@ def audit(
 
 
 def _findings(
-    context: Context, comparisons: tuple[Comparison, ...], coverage: Coverage, judged: Judged
+    context: Context, comparisons: tuple[Comparison, ...], coverage: Coverage, judged: Judged, progress: Progress
 ) -> Iterator[Finding]:
     yield from coverage_rule.gaps(coverage.gaps)
     for comparison in comparisons:
         for rule in _NODE_RULES:
             yield from rule(context, comparison)
-    yield from judged.findings()
+    yield from judged.findings(progress)
 
 
 def _assumptions(comparisons: tuple[Comparison, ...], scenario: Scenario) -> Iterator[str]:

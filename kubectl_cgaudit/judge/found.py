@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
+from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.key import Key
@@ -121,11 +122,14 @@ class FoundInPods:
             worst.pod, worst.container = names
             worst.place, worst.comparison, worst.index, worst.holds = place, comparison, index, holds
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self, progress: Progress = silent) -> Iterator[Finding]:
         """One finding a workload and rule, the worst first."""
+        total, done = sum(map(len, self._worst)), 0
         for rule, worst in zip(self._rules, self._worst, strict=True):
             for key in sorted(worst, key=lambda key: (-worst[key].badness, -worst[key].moved, key)):
+                progress("findings", done, total)
                 yield self._finding(rule, key, worst.pop(key))
+                done += 1
 
     def _finding(self, rule: PodRule, key: Key, worst: _Worst) -> Finding:
         placed, cases = worst.comparison.placed[worst.index], worst.comparison.pod(worst.index)

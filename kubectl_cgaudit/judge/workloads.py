@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 
 from kubectl_cgaudit.collect.model import Pod
+from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.judge import weights
 from kubectl_cgaudit.judge.audit import EFFECTS, Finding, NominalChange, WeightCount, WorkloadAudit
 from kubectl_cgaudit.judge.compare import Comparison
@@ -20,7 +21,13 @@ from kubectl_cgaudit.judge.tally import SureLoss, Tally
 class Judged:
     """The workloads and what was found in their pods."""
 
-    def __init__(self, context: Context, comparisons: Sequence[Comparison], rules: Sequence[PodRule]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        comparisons: Sequence[Comparison],
+        rules: Sequence[PodRule],
+        progress: Progress = silent,
+    ) -> None:
         self._context = context
         self._comparisons = comparisons
         self._tallies: dict[Key, Tally] = {}
@@ -30,6 +37,7 @@ class Judged:
         self._source = Source(comparisons, context.thresholds)
         kinds = Kinds(context, rules)
         for place, comparison in enumerate(comparisons):
+            progress("nodes", place, len(comparisons))
             self._node(place, comparison, kinds.of(comparison))
         self._by_owner.clear()
         self._kinds = kinds.all
@@ -89,9 +97,9 @@ class Judged:
         found.sort(key=itemgetter(0))
         return tuple(audit for _, audit in found)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self, progress: Progress = silent) -> Iterator[Finding]:
         """Those of the rules over pods."""
-        return self._found.findings()
+        return self._found.findings(progress)
 
     def sure_losses(self) -> dict[Key, SureLoss]:
         """Of each workload that loses, the greatest loss that holds in every case."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
+from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
 from kubectl_cgaudit.judge.figures import Figures
 from kubectl_cgaudit.judge.source import figures
@@ -51,7 +52,9 @@ def whole(pieces: Pieces, audit: Audit) -> str:
     return "".join(chunks([pieces], audit, lambda _, text: text))
 
 
-def chunks(reports: Iterable[Pieces], audit: Audit, write: Callable[[int, str], str]) -> Iterator[str]:
+def chunks(
+    reports: Iterable[Pieces], audit: Audit, write: Callable[[int, str], str], progress: Progress = silent
+) -> Iterator[str]:
     """Write the pieces of several reports in one pass over the workloads and their pods.
 
     `write` gets the place of a report and its next piece.
@@ -62,6 +65,7 @@ def chunks(reports: Iterable[Pieces], audit: Audit, write: Callable[[int, str], 
     by_workload = [(place, pieces.each) for place, pieces in enumerate(listed) if pieces.each]
     if by_workload:
         for index, workload in enumerate(audit.workloads):
+            progress("workloads", index, len(audit.workloads))
             parts = [(place, each(workload, index == 0)) for place, each in by_workload]
             yield from _workload(workload, parts, write)
     for place, pieces in enumerate(listed):

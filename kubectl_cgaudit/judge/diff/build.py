@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from kubectl_cgaudit import __version__
+from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.errors import InputError
 from kubectl_cgaudit.judge.audit import Audit, NodeAudit, WorkloadAudit
 from kubectl_cgaudit.judge.diff import match, nodes, pods, summary
@@ -27,7 +28,7 @@ from kubectl_cgaudit.judge.waiting import waiting
 Key = tuple[str, str, str]
 
 
-def diff(before: Audit, after: Audit) -> Diff:
+def diff(before: Audit, after: Audit, progress: Progress = silent) -> Diff:
     """Hold the predictions of `before` against the first moment of `after`; what that one predicts does not matter.
 
     Raises InputError where the two report different parts of a cluster.
@@ -35,7 +36,7 @@ def diff(before: Audit, after: Audit) -> Diff:
     if before.coverage.filter != after.coverage.filter:
         first, second = (each.coverage.filter or "everything" for each in (before, after))
         raise InputError(f"the first reports {first} and the second {second}; make both with the same -n and -l")
-    return _Comparison(before, after).result()
+    return _Comparison(before, after).result(progress)
 
 
 class _Comparison:
@@ -61,11 +62,14 @@ class _Comparison:
         self.beside = [_populations(audit) for audit in (before, after)]
         self._seen: dict[tuple[str, str], pods.Around] = {}
 
-    def result(self) -> Diff:
+    def result(self, progress: Progress) -> Diff:
         """The whole comparison."""
         before, after = ({_key(each): each for each in audit.workloads} for audit in (self.before, self.after))
         found_nodes = tuple(nodes.compare(old, new, self.limits.system) for old, new in self.nodes.pairs)
-        both = [self._workload(before[key], after[key]) for key in sorted(set(before) & set(after))]
+        both, keys = [], sorted(set(before) & set(after))
+        for done, key in enumerate(keys):
+            progress("workloads", done, len(keys))
+            both.append(self._workload(before[key], after[key]))
         found = tuple(sorted(both, key=lambda each: OUTCOMES.index(each.outcome)))
         was_read, is_read = self.before.coverage.complete, self.after.coverage.complete
         was_waiting, is_waiting = waiting(self.before.coverage), waiting(self.after.coverage)
