@@ -1,12 +1,13 @@
 """Files that are written whole or not at all, by their owner alone."""
 
+import contextlib
 import json
 import os
 import re
 import select
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import yaml
 
 from kubectl_cgaudit.cli import files, output
 from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.cli.outlet import Outlet
 from kubectl_cgaudit.cli.output import Output
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError
 from tests.support import RECORDED_FLAGS, command, container, listed, node, pod
@@ -294,6 +296,27 @@ def test_a_text_that_fails_costs_no_other_and_is_named(
         capsys.readouterr().err == f"wrote json to {path}\nerror: {left} cannot be written: Broken pipe; {ELSEWHERE}\n"
     )
     assert list(json.loads(path.read_text())) == ["cgroups"]
+
+
+def test_a_report_that_fails_leaves_its_room_to_the_others_at_once(tmp_path: Path) -> None:
+    failures: list[Exception] = []
+
+    @contextlib.contextmanager
+    def filling() -> Iterator[Callable[[str], None]]:
+        with files.saving(str(tmp_path / "f")) as file:
+
+            def write(text: str) -> None:
+                file.write(text.encode())
+                raise CgauditError("no space")
+
+            yield write
+
+    with Outlet(filling(), failures) as outlet:
+        outlet("x" * (1 << 20))
+        assert list(tmp_path.iterdir()) == []
+        outlet("y")
+    assert [str(each) for each in failures] == ["no space"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_text_in_pieces_is_made_no_further_than_somebody_reads(left: str) -> None:

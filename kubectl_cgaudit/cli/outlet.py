@@ -42,6 +42,9 @@ class Outlet:
         except _FAILURES as error:
             self._write = None
             self._failures.append(error)
+            # On a disk that is full what it wrote so far takes the room of the others.
+            with contextlib.suppress(*_FAILURES), self._opened:
+                raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
