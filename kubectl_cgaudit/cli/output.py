@@ -101,12 +101,10 @@ def deliver(texts: Sequence[tuple[Output, str | Iterator[str]]]) -> None:
 
     A text may come in pieces.
     """
-    from kubectl_cgaudit.report.pieces import together
-
     failures: list[Exception] = []
     for output, text in sorted(texts, key=lambda each: each[0].path is None):
         with Outlet(_sink(output), failures) as outlet:
-            for piece in [text] if isinstance(text, str) else together(text):
+            for piece in [text] if isinstance(text, str) else _together(text):
                 outlet(piece)
                 if outlet.failed:
                     break
@@ -127,6 +125,13 @@ def _as(format_: str, data: object) -> str | Iterator[str]:
     if isinstance(data, Rows):
         return json_rows(data) if format_ == "json" else yaml_rows(data)
     return as_json(data) if format_ == "json" else as_yaml(data)
+
+
+def _together(texts: Iterator[str]) -> Iterator[str]:
+    # What needs no pieces does not wait until this is loaded.
+    from kubectl_cgaudit.report.pieces import together
+
+    return together(texts)
 
 
 def deliver_audit(audit: "Audit", outputs: Sequence[Output]) -> None:
