@@ -66,6 +66,10 @@ def test_a_node_is_named_as_kubectl_names_it(capsys: pytest.CaptureFixture[str])
         assert said("nodes", name) == said("nodes", "worker-b")
     every = json.loads(said("nodes"))["nodes"]
     assert json.loads(said("nodes", "worker-b"))["nodes"] == [each for each in every if each["name"] == "worker-b"]
+    two = json.loads(said("nodes", "worker-c", "no/worker-b", "worker-c"))["nodes"]
+    assert two == [each for each in every if each["name"] != "worker-a"]
+    trees = json.loads(said("tree", "worker-c", "no/worker-b"))["cgroups"]
+    assert trees == [row for row in json.loads(said("tree"))["cgroups"] if row["node"] != "worker-a"]
 
 
 def test_of_one_node_nothing_is_said_of_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

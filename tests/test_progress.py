@@ -185,7 +185,7 @@ def test_the_line_is_gone_before_anything_is_said(
         # The line would stand in the middle of what a terminal shows.
         (["-f", "a.json", "-o", "csv=b.csv", "-o", "json"], []),
         (["-f", "a.json", "-o", "csv=b.csv", "-o", "json=/dev/null"], []),
-        (["diff", "a.json", "a.json", "-o", "json"], ["judging nodes", "comparing workloads"]),
+        (["diff", "a.json", "a.json", "-o", "json"], ["judging trees", "judging nodes", "comparing workloads"]),
     ],
 )
 def test_work_after_the_reading_is_shown_too(
@@ -199,4 +199,5 @@ def test_work_after_the_reading_is_shown_too(
     assert run(words) == 0
     lines = [" ".join(line.split()[:2]) for line in screen.getvalue().split("\r\x1b[K")]
     done = [line for line in lines if line.startswith(("judging", "writing", "comparing"))]
-    assert [line for line, _ in itertools.groupby(done)] == ["judging nodes", "judging findings", *then]
+    first = ["judging trees", "judging nodes", "judging findings"]
+    assert [line for line, _ in itertools.groupby(done)] == [*first, *then]

@@ -6,15 +6,15 @@ import click
 
 from kubectl_cgaudit.cli import options, output, spared
 from kubectl_cgaudit.cli.options import DEFAULT_TO
-from kubectl_cgaudit.cli.tree import compare, exit_code, of_node
+from kubectl_cgaudit.cli.tree import compare, exit_code, of_nodes
 
 
 @click.command("nodes")
-@click.argument("node", required=False)
+@click.argument("node", nargs=-1)
 @options.source_options
 @click.option("--evidence", is_flag=True, help="Show every piece of evidence.")
 @output.option(output.VIEW)
-def nodes_command(node: str | None, outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> int:
+def nodes_command(node: tuple[str, ...], outputs: tuple[str, ...], *, evidence: bool, **flags: Any) -> int:
     """Show what each node, or NODE, runs: cgroup version, runtimes, kubelet, reserves, and how surely that is known.
 
     \b
@@ -28,9 +28,9 @@ def nodes_command(node: str | None, outputs: tuple[str, ...], *, evidence: bool,
 
     wanted = output.parse(outputs, output.VIEW, spared.inputs(flags))
     cluster, comparisons = compare(scenario.parse(DEFAULT_TO), flags)
-    found = judged.judge(of_node(node, cluster, comparisons), cluster)
+    found = judged.judge(of_nodes(node, cluster, comparisons), cluster)
     read = cluster.cgroup_v1_warnings is not None
-    others = [f"{each.name} ({each.kind})" for each in cluster.nodes if each.kind != "linux" and node is None]
+    others = [f"{each.name} ({each.kind})" for each in cluster.nodes if each.kind != "linux" and not node]
     output.deliver_view(
         wanted,
         lambda screen: nodes.as_text(found, evidence=evidence, events_read=read, others=others, screen=screen),

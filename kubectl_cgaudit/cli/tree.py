@@ -26,11 +26,11 @@ _PROXY_WARNING = (
 
 
 @click.command("tree")
-@click.argument("node", required=False)
+@click.argument("node", nargs=-1)
 @options.source_options
 @options.to_option
 @output.option(output.VIEW)
-def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: Any) -> int:
+def tree_command(node: tuple[str, ...], to: str, outputs: tuple[str, ...], **flags: Any) -> int:
     """Show the cgroup tree of NODE, or of all nodes: every weight, quota and share, before and after.
 
     \b
@@ -44,7 +44,7 @@ def tree_command(node: str | None, to: str, outputs: tuple[str, ...], **flags: A
     target = scenario.parse(to)
     wanted = output.parse(outputs, output.VIEW, spared.inputs(flags, target.file))
     cluster, comparisons = compare(target, flags)
-    shown = of_node(node, cluster, comparisons)
+    shown = of_nodes(node, cluster, comparisons)
     if not shown:
         say(f"there is no Linux node that reports its CPU; there are {visible(_others(cluster))}")
     output.deliver_view(wanted, lambda screen: cgroups.as_text(shown, screen), lambda: cgroups.data(shown))
@@ -77,17 +77,19 @@ def compare(target: "Scenario", flags: dict[str, Any], home: str = "") -> tuple[
             "-l chooses the pods that an audit reports, not nodes, and would change nothing here; leave it out"
         )
     cluster, rules = read(chosen)
-    comparisons = compare_nodes(cluster, rules, target)
+    with Progress("predicting") as progress:
+        comparisons = compare_nodes(cluster, rules, target, progress)
     for what in unmatched(cluster, comparisons, rules, target):
         say(f"check what was said: {visible(what)}")
     return cluster, comparisons
 
 
-def of_node(name: str | None, cluster: Cluster, comparisons: tuple[Comparison, ...]) -> tuple[Comparison, ...]:
-    """The node of that name, before which `node/` may stand; all where none is given. Raises NotFoundError."""
-    if name is None:
+def of_nodes(names: Sequence[str], cluster: Cluster, comparisons: tuple[Comparison, ...]) -> tuple[Comparison, ...]:
+    """The nodes of these names, before which `node/` may stand; all where none is given. Raises NotFoundError."""
+    if not names:
         return comparisons
-    return (find_node(bare(name, "node", "nodes", "no"), cluster, comparisons),)
+    found = {find_node(bare(name, "node", "nodes", "no"), cluster, comparisons).node.name for name in names}
+    return tuple(comparison for comparison in comparisons if comparison.node.name in found)
 
 
 def _others(cluster: Cluster) -> str:

@@ -52,7 +52,7 @@ def audit(
     progress: Progress = silent,
 ) -> Audit:
     """Judge a cluster. Raises UsageError when a states or target file does not fit one of its nodes."""
-    comparisons = compare(cluster, rules, scenario)
+    comparisons = compare(cluster, rules, scenario, progress)
     coverage = cover(cluster, tuple(unmatched(cluster, comparisons, rules, scenario)), comparisons)
     context = Context(cluster, thresholds)
     judged = Judged(context, comparisons, POD_RULES, progress)

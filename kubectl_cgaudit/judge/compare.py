@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from kubectl_cgaudit.cgroups.version import refuses_v1
 from kubectl_cgaudit.collect.model import Cluster, Node, Pod
+from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.detect.handlers import PlacedPod, placed_pods
 from kubectl_cgaudit.detect.settle import settle
 from kubectl_cgaudit.detect.state import Setup, State, setups
@@ -81,16 +82,19 @@ def _refuses(setup: Setup) -> bool:
     return setup.cgroup == "v1" and refuses_v1(setup.kubelet_version)
 
 
-def compare(cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario) -> tuple[Comparison, ...]:
+def compare(
+    cluster: Cluster, rules: tuple[Rule, ...], scenario: Scenario, progress: Progress = silent
+) -> tuple[Comparison, ...]:
     """Compare every Linux node. Raises UsageError when a states or target file does not fit a node."""
     placed = placed_pods(cluster)
     shapes = Shapes()
     same = Same()
-    return tuple(
-        _compare_node(node, placed.get(node.name, ()), cluster, rules, scenario, shapes, same)
-        for node in cluster.nodes
-        if node.kind == "linux"
-    )
+    nodes = [node for node in cluster.nodes if node.kind == "linux"]
+    found = []
+    for done, node in enumerate(nodes):
+        progress("trees", done, len(nodes))
+        found.append(_compare_node(node, placed.get(node.name, ()), cluster, rules, scenario, shapes, same))
+    return tuple(found)
 
 
 def _compare_node(
