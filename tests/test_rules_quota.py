@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from kubectl_cgaudit.collect import configz
+from kubectl_cgaudit.collect.assemble import with_answers
+from tests.kubelet_support import good
 from tests.support import (
     V1,
     V2_LINEAR,
@@ -241,3 +244,55 @@ def test_a_debug_container_is_not_judged_by_the_limit_of_its_pod(kubelet: str, r
     assert [each.rule for each in found.findings if each.rule in ("CGA301", "CGA302")] == [
         "CGA301" if rules == V1 else "CGA302"
     ]
+
+
+def with_period(
+    period_us: int, limit: str, rules: str, to: str, version: str, kubelet: str = "v1.33.5"
+) -> dict[str, tuple[str, str]]:
+    """What CGA301 and CGA302 see and advise, by their ids, on a node whose kubelet has this period."""
+    config = configz.config(f'{{"kubeletconfig": {{"cpuCFSQuotaPeriod": "{period_us}us"}}}}'.encode())
+    answers = {"n1": good("n1", cgroup_version=version, config=config, shares={})}
+    objects = cluster(node(kubelet=kubelet), pod("p", container("c", "1m", limit)))
+    found = audited(with_answers(objects, answers), rules, to).findings
+    return {each.rule: (each.seen, each.remedy) for each in found if each.rule in ("CGA301", "CGA302")}
+
+
+@pytest.mark.parametrize(
+    ("period_us", "limit", "acts", "now", "write"),
+    [
+        # 1234.5 us are cut off to 1234.
+        (12_345, "100m", None, None, None),
+        (12_345, "777m", None, None, None),
+        (99_999, "10m", None, None, None),
+        # The smallest quota, 1000 us, is more than 30m and less than 31m.
+        (33_000, "30m", "30.3m", "1000 us", "as 40m, a multiple of 10m"),
+        (33_300, "30m", "30.03m", "1000 us", "as 40m, a multiple of 10m"),
+        (7_000, "25m", "142.9m", "1000 us", "as 150m, a multiple of 10m"),
+        (50_000, "4m", "20m", "1000 us", "as it acts, 20m, or as another multiple of 10m"),
+    ],
+)
+def test_302_what_less_than_a_microsecond_is_and_never_the_limit_that_is_there(
+    period_us: int, limit: str, acts: str | None, now: str | None, write: str | None
+) -> None:
+    found = with_period(period_us, limit, V2_LINEAR, "v2", "v2")
+    seen = f"Container c of default/p: a limit of {limit} acts as {acts} after the move as it does now ({now})."
+    assert found == ({"CGA302": (seen, f"Write the limit {write}.")} if acts else {})
+
+
+def test_302_a_rounded_limit_is_read_back_whole() -> None:
+    """777m are 9592 us, rounded to 780m they are 9629.1: cut off."""
+    found = with_period(12_345, "777m", V2_QUADRATIC, "v2", "v2", kubelet="v1.33.8")
+    assert found["CGA302"] == (
+        "Container c of default/p: a limit of 777m acts as 780m after the move as it does now (9629 us).",
+        "Write the limit as it acts, 780m, or as another multiple of 10m.",
+    )
+
+
+@pytest.mark.parametrize(("period_us", "limit", "write"), [(33_000, "30m", "40m"), (7_000, "25m", "150m")])
+def test_301_advises_a_limit_that_starts_where_the_smallest_quota_is_more(
+    period_us: int, limit: str, write: str
+) -> None:
+    """Of 33 ms 1000 us are 30.3m: every limit up to there is written as 40m."""
+    found = with_period(period_us, limit, V1, "runtime", "v1")
+    assert found["CGA301"][1].startswith(f"Set the limit to {write}, a multiple of 10m, before the move; ")
+    assert with_period(period_us, write, V1, "runtime", "v1") == {}

@@ -13,7 +13,7 @@ from kubectl_cgaudit.judge.confidence import taken_for_granted
 from kubectl_cgaudit.judge.rules.catalogue import LIMIT_CHANGED, WILL_NOT_START
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Pairs, PodRule, graded, narrowed, pod_hits
 from kubectl_cgaudit.judge.rules.looks import Look
-from kubectl_cgaudit.predict.quota import cannot_start, container_quota, pod_quota
+from kubectl_cgaudit.predict.quota import cannot_start, container_quota, milli_to_quota, pod_quota
 from kubectl_cgaudit.text import capital
 
 _MILLI_A_STEP = 10
@@ -64,7 +64,9 @@ def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase
             f"us, more than the {of_pod} us of its pod (cgroup v1, {then.runtime(used)}, kubelet {kubelet})."
         )
         of_the_pod = _decides(pod, then)
-        whose, write = " of the pod" if of_the_pod else "", _step(limit)
+        whose = " of the pod" if of_the_pod else ""
+        # The smallest quota may be that of more than a step.
+        write = _step(_limit_with(milli_to_quota(limit, then.period_us), then.period_us))
         further = "; ".join(_goes_with(pod, write, of_the_pod))
         by_then = "before the container is next created" if already else "before the move"
         on_v2 = "leave the node on cgroup v2" if now.cgroup == "v2" else "move the node to cgroup v2 first"
@@ -99,12 +101,11 @@ def _in_force(pod: Pod, container: Container, setup: Setup, used: str) -> int | 
     return own if own is None or of_pod is None else min(own, of_pod)
 
 
-def _as_it_acts(pod: Pod, container: Container, acts: int) -> str:
-    """How to write a limit that acts as so many thousandths of a CPU."""
-    write = _step(acts)
-    value = (
-        f"as it acts, {acts}m, or as another multiple of 10m" if write == acts else f"as {write}m, a multiple of 10m"
-    )
+def _as_it_acts(pod: Pod, container: Container, acts: str, least: int) -> str:
+    """How to write a limit that acts like this: `least` is the smallest, in thousandths of a CPU, that is no smaller."""
+    write = _step(least)
+    as_it_acts = acts == f"{write}m"
+    value = f"as it acts, {acts}, or as another multiple of 10m" if as_it_acts else f"as {write}m, a multiple of 10m"
     of_the_pod = not container.limit_milli
     further = "".join(f" {capital(each)}." for each in _goes_with(pod, write, of_the_pod))
     return f"Write the limit{' of the pod' if of_the_pod else ''} {value}.{further}"
@@ -130,6 +131,17 @@ def _goes_with(pod: Pod, write: int, of_the_pod: bool) -> list[str]:
     return further
 
 
+def _limit_with(quota: int, period_us: int) -> int:
+    """The least limit, in thousandths of a CPU, that has this quota or more: quotas are whole microseconds, cut off."""
+    return -(-quota * 1000 // period_us)
+
+
+def _acts_as(quota: int, period_us: int) -> str:
+    """The limit that has this quota; the smallest quota may lie between two."""
+    limit = _limit_with(quota, period_us)
+    return f"{limit}m" if milli_to_quota(limit, period_us) == quota else f"{quota * 1000 / period_us:.4g}m"
+
+
 def _step(milli: int) -> int:
     """The next limit that is stored as it is."""
     return -(-milli // _MILLI_A_STEP) * _MILLI_A_STEP
@@ -138,7 +150,8 @@ def _step(milli: int) -> int:
 def altered(pod: Pod, container: Container, setup: Setup, used: str) -> int | None:
     """The quota in force, in microseconds a period, of a container that starts, where it is not the limit in its spec."""
     limit, quota = container_limit(container, pod, setup.kubelet_version), _in_force(pod, container, setup, used)
-    as_written = limit is None or quota is None or quota * 1000 == limit * setup.period_us
+    # A quota is whole microseconds: what is less than one is no change.
+    as_written = limit is None or quota is None or abs(quota * 1000 - limit * setup.period_us) < 1000
     return None if as_written or cannot_start(pod, container, setup, used) else quota
 
 
@@ -152,11 +165,11 @@ def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look |
     size = (quota * 1000 / then.period_us - limit) / limit
 
     def words() -> tuple[str, str]:
-        acts = quota * 1000 // then.period_us
+        acts = _acts_as(quota, then.period_us)
         was = "no quota" if before is None else f"{before} us"
         change = f"as it does now ({quota} us)" if already else f"({was} now, {quota} us after)"
         what = f"Container {container.name} of {pod.namespace}/{pod.name}"
-        seen = f"{what}: a limit of {limit}m acts as {acts}m after the move {change}."
-        return seen, _as_it_acts(pod, container, acts)
+        seen = f"{what}: a limit of {limit}m acts as {acts} after the move {change}."
+        return seen, _as_it_acts(pod, container, acts, _limit_with(quota, then.period_us))
 
     return Look((0.0 if already else 1000.0) + size, words)
