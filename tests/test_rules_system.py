@@ -145,6 +145,30 @@ def test_201_says_which_kubelet_does_not_count_what_a_pod_asks_for_as_a_whole(
     assert told in found[f"default/{loser}"].remedy
 
 
+MEMORY_ALONE = {"name": "c", "resources": {"requests": {"memory": "64Mi"}}}
+
+
+@pytest.mark.parametrize(
+    ("qos", "of_pod"), [("BestEffort", container("c")), ("Burstable", MEMORY_ALONE), ("Burstable", container("c", "0"))]
+)
+def test_201_a_pod_without_a_request_is_to_get_one(qos: str, of_pod: dict[str, Any], tmp_path: Path) -> None:
+    """Weight 1 is more beside 20 than 2 shares are beside 512."""
+    (tmp_path / "to.yaml").write_text("- {cgroup: v1}")
+    pods = [pod(f"w-{on}", of_pod, qos=qos, on=on, owner=("StatefulSet", "w")) for on in ("n1", "n2")]
+    siblings = [pod(f"b-{on}", container("a", "500m"), on=on) for on in ("n1", "n2")]
+    finding = the_finding("CGA201", V2_LINEAR, str(tmp_path / "to.yaml"), node(), node("n2"), *pods, *siblings)
+    assert " are rounded. Give it a CPU request; `kubectl cgaudit explain` " in finding.remedy
+    assert finding.remedy.endswith(" then on n2, as weights are rounded: give it a CPU request too.")
+
+
+def test_201_containers_without_requests_are_to_get_them() -> None:
+    """What their pod asks for as a whole, the kubelet of then does not count."""
+    whole = {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}}
+    pods = pod("p", container("a"), **whole), pod("q", container("a", "1"))
+    finding = the_finding("CGA201", V2_LINEAR, "kubelet=1.33.8", node(kubelet="v1.36.0"), *pods)
+    assert " the kubelet of then does not count. Give its containers CPU requests; " in finding.remedy
+
+
 def test_201_watches_from_the_limit_on() -> None:
     """4096 shares beside 1024."""
     objects = cluster(node(), pod("p", container("app", "1")))

@@ -13,6 +13,7 @@ from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.kinds import Kind
 from kubectl_cgaudit.judge.rounding import as_said, shown
 from kubectl_cgaudit.judge.rules.context import Context, PodRule
+from kubectl_cgaudit.judge.rules.requests import more_cpu
 from kubectl_cgaudit.judge.shifts import Shifts
 from kubectl_cgaudit.text import named, percent
 
@@ -144,15 +145,20 @@ class FoundInPods:
         seen, remedy = hit.words()
         elsewhere = worst.elsewhere.but(worst.comparison) if worst.elsewhere else []
         if rule.elsewhere and elsewhere:
-            remedy += self._elsewhere(rule.elsewhere, elsewhere)
+            raising = more_cpu(placed[0], cases[0].case.then.kubelet_version)
+            remedy += self._elsewhere(rule.elsewhere, elsewhere, raising)
         return rule.rule.finding(rule.severity(hit.badness), subject, hit.when, seen + more, remedy)
 
     def _elsewhere(
         self,
         words: Callable[[Context, Comparison], tuple[str, float | None]],
         nodes: Sequence[tuple[Comparison, float]],
+        raising: str,
     ) -> str:
-        """What to do on the other nodes: what fits one of another size may be wrong there. Said of many pods, made once."""
+        """What to do on the other nodes: what fits one of another size may be wrong there. Said of many pods, made once.
+
+        `raising` gives a pod more weight.
+        """
         found: dict[str, list[str]] = defaultdict(list)
         losses: dict[str, float] = {}
         for node, change in nodes:
@@ -165,16 +171,15 @@ class FoundInPods:
             if self._context.thresholds.loses(left):
                 losses[node.node.name] = left
         parts = [f"{what} on {named(names, _NAMED)}" for what, names in found.items()]
-        return f" Its other nodes: {'; '.join(parts)}.{_still_lost(losses)}"
+        return f" Its other nodes: {'; '.join(parts)}.{_still_lost(losses, raising)}"
 
 
-def _still_lost(losses: Mapping[str, float]) -> str:
+def _still_lost(losses: Mapping[str, float], raising: str) -> str:
     """What a workload loses on other nodes, by their names, in spite of what is done there."""
     if not losses:
         return ""
     most = f"{'up to ' if len(losses) > 1 else ''}{percent(-min(losses.values()))}"
-    where = named(losses, _NAMED)
-    return f" It still loses {most} then on {where}, as weights are rounded: raise its CPU request too."
+    return f" It still loses {most} then on {named(losses, _NAMED)}, as weights are rounded: {raising} too."
 
 
 def _how_many(surely: int, others: int, *, told: bool) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups.pods import container_shares, pod_level_resources, pod_request
+from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import milli_to_shares, weight_of
 from kubectl_cgaudit.collect.model import COMPETING, Container, Pod
 from kubectl_cgaudit.detect.state import Setup, unit_of
@@ -13,6 +14,14 @@ from kubectl_cgaudit.judge.rules.quota import altered
 from kubectl_cgaudit.predict.shape import kubelet_value
 
 _GUARANTEED = " Limits go with requests, as the pod is Guaranteed."
+
+
+def more_cpu(pod: Pod, kubelet: KubeletVersion | None, *, by_containers: bool = False) -> str:
+    """What gives a pod more weight, in words: not every pod has a request to raise. `by_containers`: by theirs alone."""
+    asks = pod_request(pod, kubelet) > pod.overhead_milli
+    if by_containers:
+        return "raise the CPU requests of its containers" if asks else "give its containers CPU requests"
+    return "raise its CPU request" if asks else "give it a CPU request"
 
 
 def limits(pod: Pod, larger: Sequence[tuple[Container, int]], whole: int) -> str:

@@ -14,9 +14,10 @@ from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS
 from kubectl_cgaudit.judge.rules.context import Context, Hit, PodRule, graded, pod_hits
 from kubectl_cgaudit.judge.rules.looks import Look
+from kubectl_cgaudit.judge.rules.requests import more_cpu
 from kubectl_cgaudit.judge.rules.reserve import Reserve, reserve_for
 from kubectl_cgaudit.judge.thresholds import Thresholds
-from kubectl_cgaudit.text import number, percent
+from kubectl_cgaudit.text import capital, number, percent
 
 _NEAR = 1.02
 _GRADED = graded((0.5, "high"), (0.2, "medium"))
@@ -45,26 +46,27 @@ def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> 
             f"{number(after)} times after ({percent(change)}); {percent(case.before.cgroup.share or 0)} of the node's CPU "
             f"now, {percent(case.after.cgroup.share or 0)} after, when everything wants CPU."
         )
-        return seen, _loss_remedy(context, comparison, case.case, change)
+        return seen, _loss_remedy(context, comparison, pod, case.case, change)
 
     return Look(-change, words)
 
 
-def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: float) -> str:
+def _loss_remedy(context: Context, comparison: Comparison, pod: Pod, case: Case, change: float) -> str:
     if has_no_slice(comparison.node):
         return NO_SLICE
+    version = case.then.kubelet_version
     now, of_node = _ratio(case)
     if _keeps(context, case):
         was, counts = (pod_level_resources(each.kubelet_version) for each in (case.now, case.then))
         uncounted = f"which the kubelet of {'now' if counts else 'then'} does not count"
         other = f", or follow what pods ask for as a whole, {uncounted}" if was != counts else ""
-        whose = "the CPU requests of its containers" if was and not counts else "its CPU request"
+        more = capital(more_cpu(pod, version, by_containers=was and not counts))
         little = context.thresholds.system_loss / 2
         moves = "rises" if of_node > little else "hardly changes"
         nearest = "system.slice has the value that comes nearest to the ratio of now"
         why = nearest if of_node <= -little else f"The node's ratio of pods to system processes {moves}"
         return (
-            f"{why}: this pod's own weight, or those of its siblings, are rounded{other}. Raise {whose}; `kubectl cgaudit "
+            f"{why}: this pod's own weight, or those of its siblings, are rounded{other}. {more}; `kubectl cgaudit "
             "explain` shows each level."
         )
     if now >= context.thresholds.outweighed:
@@ -72,9 +74,9 @@ def _loss_remedy(context: Context, comparison: Comparison, case: Case, change: f
             f"Pods have {number(now)} times the weight of system.slice on {comparison.node.name} now, which is more than "
             f"system processes need to stay alive (CGA202, {number(context.thresholds.outweighed)} : 1): losing some of that "
             "protects the node. Watch the workload after the move before changing anything."
-            f"{_still_loses('Of its own it', context.thresholds, _with_ratio(case, change, now))}"
+            f"{_still_loses('Of its own it', context.thresholds, more_cpu(pod, version), _with_ratio(case, change, now))}"
         )
-    return _keep_ratio(context, comparison.node, case, change)
+    return _keep_ratio(context, comparison.node, pod, case, change)
 
 
 def _with_ratio(case: Case, change: float, ratio: float) -> float:
@@ -83,17 +85,17 @@ def _with_ratio(case: Case, change: float, ratio: float) -> float:
     return (1 + change) * ratio / (now * (1 + of_node)) - 1
 
 
-def _still_loses(who: str, thresholds: Thresholds, left: float, with_reserve: float = 0.0) -> str:
-    """What to do about what a pod loses in spite of the ratio, and of the reserve, as fractions."""
+def _still_loses(who: str, thresholds: Thresholds, more: str, left: float, with_reserve: float = 0.0) -> str:
+    """What to do about what a pod loses in spite of the ratio, and of the reserve, as fractions. `more` gives it more weight."""
     if thresholds.loses(left):
-        more = f", up to {percent(-with_reserve)} with the reserve" if with_reserve < left else ""
-        return f" {who} still loses {percent(-left)} then{more}, as weights are rounded: raise its CPU request too."
+        up_to = f", up to {percent(-with_reserve)} with the reserve" if with_reserve < left else ""
+        return f" {who} still loses {percent(-left)} then{up_to}, as weights are rounded: {more} too."
     if thresholds.loses(with_reserve):
         return f" With the reserve the pod still loses up to {percent(-with_reserve)}."
     return ""
 
 
-def _keep_ratio(context: Context, node: Node, case: Case, change: float) -> str:
+def _keep_ratio(context: Context, node: Node, pod: Pod, case: Case, change: float) -> str:
     """What system.slice needs to keep the ratio of now, the ways to set it, and what a pod that changes so loses even then."""
     now, _ = _ratio(case)
     kubepods, version = case.after.kubepods.value or 1, case.then.cgroup
@@ -111,7 +113,8 @@ def _keep_ratio(context: Context, node: Node, case: Case, change: float) -> str:
     )
     reserve = _reserve(context, node, case, now) if version == "v2" else None
     with_reserve = _with_ratio(case, change, reserve.ratios[0]) if reserve else 0.0
-    still = _still_loses("The pod", context.thresholds, _with_ratio(case, change, ratio), with_reserve)
+    more = more_cpu(pod, case.then.kubelet_version)
+    still = _still_loses("The pod", context.thresholds, more, _with_ratio(case, change, ratio), with_reserve)
     named_then = _named_then(context.thresholds, version, value, ratio, reserve)
     return f"{advice}{f'; or {reserve.words()}' if reserve else ''}.{named_then}{still}"
 
