@@ -37,7 +37,9 @@ def test_204_raising_is_free_where_an_init_container_decides_the_pods_request() 
         "Raise the request, which costs nothing to schedule and keeps the pod's weight, as the pod's request stays 650m: "
         "payments 200m -> 391m; weights payments : vault-agent : metrics = 49 : 11 : 6, against 204 : 51 : 20 now. "
         "But then vault-agent lacks 10% of its part of now. "
-        "Not before the node is on cgroup v2, with the runtime it has then."
+        "Not before the node is on cgroup v2, with the runtime it has then. "
+        "This is for worker-c. On worker-b another formula splits the pod, or may, now or then: new requests may take from a "
+        "container there what it has."
     )
     assert [quadratic(milli_to_shares(milli)) for milli in (391, 50, 20)] == [49, 11, 6]
     assert (percent(49 / (49 + 11 + 6)), percent(204 / (204 + 51 + 20))) == ("74%", "74%")
@@ -62,6 +64,46 @@ def test_204_claims_no_ratio_that_whole_weights_do_not_reach(
     )
     raised = int(remedy.split(": ")[1].split("m")[0])
     assert (linear(milli_to_shares(raised)), linear(milli_to_shares(int(side[:-1])))) == weights
+
+
+OF_A = "- {match: {name: a}, cgroup: v1, runtimes: {default: runc 1.1.5}}\n"
+OF_OTHERS = "- {{match: {{name: {}}}, cgroup: {}, runtimes: {{default: {}}}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "to", "named"),
+    [
+        # b has the formula already: there the sidecar has 10 : 104 of its pod with the shift, and 17 : 100 without.
+        ({"b": ("v2", "runc 1.3.6"), "c": ("v1", "runc 1.1.5")}, "v2+runtime", "b"),
+        # d goes to it from the linear one.
+        ({"d": ("v2", "runc 1.1.15"), "b": ("v2", "runc 1.3.6")}, "v2+runtime", "b, d"),
+        ({"b": ("v1", "runc 1.1.5")}, "v2+runtime", None),
+        # What a runtime is called does not matter, nor what splits no pod.
+        ({"b": ("v1", "runc 1.3.6"), "c": ("v1", "crun 1.28")}, "v2+runtime", None),
+        ({"b": ("v1", "kata")}, "v2+runtime", None),
+        # Nothing is known of b.
+        ({"b": None}, "v2+runtime", "b"),
+        ({f"b{n}": ("v2", "runc 1.3.6") for n in range(7)}, "v2+runtime", "b0, b1, b2, b3, b4 and 2 more"),
+    ],
+)
+def test_204_says_on_which_nodes_another_formula_splits_the_pod(
+    others: dict[str, tuple[str, str] | None], to: str, named: str | None
+) -> None:
+    """All pods of a workload have the requests that are worked out for the worst."""
+    rules = OF_A + "".join(OF_OTHERS.format(name, *what) for name, what in others.items() if what)
+    pods = [
+        pod(f"w-{on}", container("app", "1"), container("side", "100m"), on=on, owner=("StatefulSet", "w"))
+        for on in ("a", *others)
+    ]
+    finding = the_finding("CGA204", rules, to, *map(node, ("a", *others)), *pods)
+    assert finding.seen.startswith("Pod default/w-a on a: ")
+    words = (
+        f" This is for a. On {named} another formula splits the pod, or may, now or then: new requests may take from a container "
+        "there what it has."
+    )
+    assert finding.remedy.partition(" This is for ")[1:] == (
+        words.partition(" This is for ")[1:] if named else ("", "")
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))

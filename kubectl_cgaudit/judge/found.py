@@ -15,6 +15,7 @@ from kubectl_cgaudit.judge.rounding import as_said, shown
 from kubectl_cgaudit.judge.rules.context import Context, PodRule
 from kubectl_cgaudit.judge.rules.requests import more_cpu
 from kubectl_cgaudit.judge.shifts import Shifts
+from kubectl_cgaudit.judge.source import Pods
 from kubectl_cgaudit.text import named, percent
 
 _NAMED = 5
@@ -66,9 +67,10 @@ class _Worst(Struct, gc=False):
 class FoundInPods:
     """Keeps of each rule and workload the worst place; its words are made at the end, for that one alone."""
 
-    def __init__(self, context: Context, rules: Sequence[PodRule]) -> None:
+    def __init__(self, context: Context, rules: Sequence[PodRule], pods: Mapping[Key, Pods]) -> None:
         self._context = context
         self._rules = rules
+        self._pods = pods
         self._worst: list[dict[Key, _Worst]] = [{} for _ in rules]
         self._said: dict[tuple[object, int], tuple[str, float | None, Comparison]] = {}
         """By the identity of a node's comparison, which is kept so that no other gets its number."""
@@ -147,6 +149,8 @@ class FoundInPods:
         if rule.elsewhere and elsewhere:
             raising = more_cpu(placed[0], cases[0].case.then.kubelet_version)
             remedy += self._elsewhere(rule.elsewhere, elsewhere, raising)
+        if rule.holds_for:
+            remedy += rule.holds_for(worst.comparison, placed[1], self._pods[key].placed())
         return rule.rule.finding(rule.severity(hit.badness), subject, hit.when, seen + more, remedy)
 
     def _elsewhere(

@@ -161,6 +161,12 @@ class Pods(Lazy[PodAudit]):
         for place, kind in zip(self._places, self._kinds, strict=True):
             yield self._source.figures(*_where(place), kind)
 
+    def placed(self) -> Iterator[tuple[Comparison, str]]:
+        """The node of each pod, and its handler there."""
+        for node, index in map(_where, self._places):
+            comparison = self._source.comparisons[node]
+            yield comparison, comparison.placed[index][1]
+
     def seen(self) -> Iterator[tuple[int, Pod, str]]:
         """The number of each pod's kind, the pod as it was read, and its node."""
         for place, kind in zip(self._places, self._kinds, strict=True):

@@ -32,7 +32,8 @@ class Judged:
         self._comparisons = comparisons
         self._tallies: dict[Key, Tally] = {}
         self._by_owner: dict[tuple[str, int, str | None], tuple[Key, Tally]] = {}
-        self._found = FoundInPods(context, rules)
+        self._pods: dict[Key, Pods] = {}
+        self._found = FoundInPods(context, rules, self._pods)
         self._pods_of_kind: Counter[int] = Counter()
         self._source = Source(comparisons, context.thresholds)
         kinds = Kinds(context, rules)
@@ -74,7 +75,8 @@ class Judged:
     def _tally(self, own: Key) -> tuple[Key, Tally]:
         tally = self._tallies.get(own)
         if tally is None:
-            tally = self._tallies[own] = Tally(Pods(self._source))
+            pods = self._pods[own] = Pods(self._source)
+            tally = self._tallies[own] = Tally(pods)
         return own, tally
 
     def _unpredicted(self) -> None:

@@ -1,7 +1,7 @@
 """CGA204: CPU that moves between the containers of one pod."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
+from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rounding import relative, rounded, shown
@@ -16,8 +17,9 @@ from kubectl_cgaudit.judge.rules.catalogue import MOVES_INSIDE
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Pairs, PodRule, graded, pod_hits
 from kubectl_cgaudit.judge.rules.inside_remedy import Part, advice
 from kubectl_cgaudit.judge.rules.looks import Look, Words
-from kubectl_cgaudit.text import capital, percent
+from kubectl_cgaudit.text import capital, named, percent
 
+_NAMED = 5
 _GRADED = graded((0.3, "high"), (0.1, "medium"))
 
 
@@ -56,7 +58,32 @@ def _may_move(context: Context, _pod: Pod, pairs: Pairs) -> bool:
     return any(context.thresholds.moves(relative(before.in_pod, after.in_pod)) for before, after in pairs)
 
 
-MOVES = PodRule(MOVES_INSIDE, _moves, _GRADED, _may_move)
+def _holds_for(worst: Comparison, used: str, placed: Iterable[tuple[Comparison, str]]) -> str:
+    """On which other nodes of a workload other formulas split its pods: what restores the ratio on one may not there."""
+    own = _formulas(worst, used)
+    splits = {(each.node.name, handler): each for each, handler in placed}
+    others = {name for (name, handler), each in splits.items() if _formulas(each, handler) not in (own, set())}
+    if not others:
+        return ""
+    there = named(sorted(others), _NAMED)
+    return (
+        f" This is for {worst.node.name}. On {there} another formula splits the pod, or may, now or then: new requests may take "
+        "from a container there what it has."
+    )
+
+
+def _formulas(comparison: Comparison, used: str) -> set[tuple[str, str]]:
+    """What splits a pod with this handler before and after, in every case in which it is split."""
+    by = [[_split_by(each, used) for each in (case.now, case.then)] for case in comparison.cases if not case.lost]
+    return {(now, then) for now, then in by if "none" not in (now, then)}
+
+
+def _split_by(setup: Setup, used: str) -> str:
+    formula = setup.runtime(used).formula
+    return "shares" if setup.cgroup == "v1" and formula != "none" else formula
+
+
+MOVES = PodRule(MOVES_INSIDE, _moves, _GRADED, _may_move, holds_for=_holds_for)
 """CGA204."""
 
 
