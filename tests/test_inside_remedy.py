@@ -38,8 +38,8 @@ def test_204_raising_is_free_where_an_init_container_decides_the_pods_request() 
         "payments 200m -> 391m; weights payments : vault-agent : metrics = 49 : 11 : 6, against 204 : 51 : 20 now. "
         "But then vault-agent lacks 10% of its part of now. "
         "Not before the node is on cgroup v2, with the runtime it has then. "
-        "This is for worker-c. On worker-b another formula splits the pod, or may, now or then: new requests may take from a "
-        "container there what it has."
+        "This is for worker-c. On worker-b another formula splits the pod, or may, before or after the move: there, new requests "
+        "may take CPU from a container."
     )
     assert [quadratic(milli_to_shares(milli)) for milli in (391, 50, 20)] == [49, 11, 6]
     assert (percent(49 / (49 + 11 + 6)), percent(204 / (204 + 51 + 20))) == ("74%", "74%")
@@ -98,8 +98,8 @@ def test_204_says_on_which_nodes_another_formula_splits_the_pod(
     finding = the_finding("CGA204", rules, to, *map(node, ("a", *others)), *pods)
     assert finding.seen.startswith("Pod default/w-a on a: ")
     words = (
-        f" This is for a. On {named} another formula splits the pod, or may, now or then: new requests may take from a container "
-        "there what it has."
+        f" This is for a. On {named} another formula splits the pod, or may, before or after the move: there, new requests may "
+        "take CPU from a container."
     )
     assert finding.remedy.partition(" This is for ")[1:] == (
         words.partition(" This is for ")[1:] if named else ("", "")

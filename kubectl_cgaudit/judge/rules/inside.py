@@ -67,8 +67,8 @@ def _holds_for(worst: Comparison, used: str, placed: Iterable[tuple[Comparison, 
         return ""
     there = named(sorted(others), _NAMED)
     return (
-        f" This is for {worst.node.name}. On {there} another formula splits the pod, or may, now or then: new requests may take "
-        "from a container there what it has."
+        f" This is for {worst.node.name}. On {there} another formula splits the pod, or may, before or after the move: there, "
+        "new requests may take CPU from a container."
     )
 
 
