@@ -71,7 +71,8 @@ def odd() -> str:
     """A report of workloads that are hard to sort: names that begin with the same number, and one not predicted."""
     audit = hand_made()
     losing, change = audit.workloads[0], Change("web-1", None, "n1", "", 1.0, 0.7, -0.3)
-    gaining = replace(losing, namespace="10-a", against_system=replace(change, after=1.3, change=0.3))
+    more = replace(change, after=1.3, change=0.3)
+    gaining = replace(losing, namespace="10-a", against_system=more, against_system_best=more)
     blank = replace(losing, namespace="c", effects=("unknown",), pod_count=0, unpredicted_pods=1, pods=(), nominal=())
     blank = replace(blank, against_system=None, against_system_best=None, inside_pod=None, share=None)
     return render(replace(audit, workloads=(replace(losing, namespace="10-b"), gaining, blank)))
