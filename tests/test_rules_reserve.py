@@ -102,7 +102,7 @@ def then(weight: str) -> str:
 def ratio(objects: Cluster, weight: str) -> float:
     """Pods to system processes, by weight, of the only node."""
     tree = compared(objects, then(weight), "v2")[0].cases[0].after
-    return (tree.kubepods.value or 0) / (tree.system.value or 1)
+    return tree.pods_to_system
 
 
 def against_system(objects: Cluster, rules: str, *, after: bool) -> dict[str, float]:

@@ -57,7 +57,10 @@ class Comparison(Struct, frozen=True):
 
     def pod(self, index: int) -> tuple["PodCase", ...]:
         """The trees of an active pod in every case."""
-        return tuple(PodCase(case, case.before.pods[index], case.after.pods[index]) for case in self.cases)
+        # Many cases have one tree before or after, and what is made of it is kept.
+        trees = {id(tree): tree for case in self.cases for tree in (case.before, case.after)}
+        pods = {key: tree.pods[index] for key, tree in trees.items()}
+        return tuple([PodCase(case, pods[id(case.before)], pods[id(case.after)]) for case in self.cases])
 
     def pods(self) -> Iterator[tuple[Pod, tuple["PodCase", ...]]]:
         """Each active pod with its trees in every case, made one after another."""

@@ -69,16 +69,14 @@ def _judge(comparison: Comparison, cluster: Cluster, same: Same) -> NodeAudit:
 
 def _moment(tree: NodeTree, pods: Mapping[Qos, int], same: Same) -> NodeMoment:
     setup = tree.setup
-    kubepods = tree.kubepods.value or 0
-    system = tree.system.value or 1
     runtimes = {handler: str(runtime) for handler, runtime in setup.runtimes}
     return NodeMoment(
         cgroup=setup.cgroup,
-        kubepods=kubepods,
-        system_slice=system,
-        pods_per_system=same(shown(kubepods / system)),
-        pods_share=same(shown(tree.kubepods.share or 0.0)),
-        system_share=same(shown(tree.system.share or 0.0)),
+        kubepods=tree.kubepods_value,
+        system_slice=setup.system_slice,
+        pods_per_system=same(shown(tree.pods_to_system)),
+        pods_share=same(shown(tree.kubepods_share)),
+        system_share=same(shown(tree.system_share)),
         kubelet=same(f"{setup.kubelet_version or 'version unknown'} ({setup.kubelet_formula})"),
         runtimes=same(runtimes, ("runtimes", *runtimes.items())),
         qos={qos: same(_qos(tree, qos, pods[qos])) for qos in QOS_CLASSES},

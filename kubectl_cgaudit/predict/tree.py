@@ -185,20 +185,30 @@ class NodeTree(Struct, frozen=True, eq=False):
         return tuple(_root_cgroup(name, value, value / total, setup) for name, value in values)
 
     @property
-    def system(self) -> Cgroup:
-        """system.slice."""
-        return self.root[0]
-
-    @property
     def system_share(self) -> float:
         """The fraction of the node's CPU of system.slice."""
         return self.setup.system_slice / root_total(self.setup, self.kubepods_shares)
 
     @property
+    def kubepods_value(self) -> int:
+        """What all pods compete with at the root: shares on v1, weight on v2."""
+        return kubelet_value(self.kubepods_shares, self.setup)
+
+    @property
+    def kubepods_share(self) -> float:
+        """The fraction of the node's CPU of all pods."""
+        return self.kubepods_value / root_total(self.setup, self.kubepods_shares)
+
+    @property
+    def pods_to_system(self) -> float:
+        """What kubepods competes with over what system.slice does."""
+        return self.kubepods_value / self.setup.system_slice
+
+    @property
     def kubepods(self) -> Cgroup:
         """All pods."""
-        share = kubelet_value(self.kubepods_shares, self.setup) / root_total(self.setup, self.kubepods_shares)
-        return self._slice("kubepods", paths.kubepods(self.setup.driver), self.kubepods_shares, share)
+        path = paths.kubepods(self.setup.driver)
+        return self._slice("kubepods", path, self.kubepods_shares, self.kubepods_share)
 
     @property
     def burstable(self) -> Cgroup:

@@ -158,7 +158,7 @@ def _together(case: Case, index: int) -> Iterator[str]:
     for name, was, will in rows:
         if was.share is None or will.share is None:
             continue
-        systems = case.before.system.share or 0.0, case.after.system.share or 0.0
+        systems = case.before.system_share, case.after.system_share
         ratios = [
             number(share / system) for share, system in zip((was.share, will.share), systems, strict=True) if system
         ]

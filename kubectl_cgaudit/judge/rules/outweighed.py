@@ -27,11 +27,10 @@ def outweighed(context: Context, comparison: Comparison) -> Iterator[Finding]:
 
 
 def _outweighed(context: Context, comparison: Comparison, case: Case) -> Look | None:
-    kubepods, system = case.after.kubepods.value or 0, case.after.system.value or 1
+    kubepods, system = case.after.kubepods_value, case.then.system_slice
     lowered = system < default_root_value(case.then.cgroup)
     limit = context.thresholds.outweighed_from(lowered=lowered)
-    now = (case.before.kubepods.value or 0) / (case.before.system.value or 1)
-    after = kubepods / system
+    now, after = case.before.pods_to_system, case.after.pods_to_system
     if after < limit or case.lost:
         return None
     unit = unit_of(case.then.cgroup)
@@ -39,7 +38,7 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> Look | 
     seen = (
         f"{comparison.node.name}: kubepods has {unit} {kubepods}, system.slice {system}{cause}: pods : system is "
         f"{number(after)} : 1 after the move ({number(now)} : 1 now), so system processes keep "
-        f"{percent(case.after.system.share or 0)} of the node's CPU when everything wants it."
+        f"{percent(case.after.system_share)} of the node's CPU when everything wants it."
     )
     return Look(after / limit, lambda: (seen, _raise_system(context, comparison.node, case, limit)))
 
@@ -47,7 +46,7 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> Look | 
 def _raise_system(context: Context, node: Node, case: Case, limit: float) -> str:
     if has_no_slice(node):
         return NO_SLICE
-    then, pods, thresholds = case.then, case.after.kubepods.value or 0, context.thresholds
+    then, pods, thresholds = case.then, case.after.kubepods_value, context.thresholds
     default = default_root_value(then.cgroup)
     wanted = _beyond(pods, limit)
     if wanted >= default:
@@ -61,7 +60,7 @@ def _raise_system(context: Context, node: Node, case: Case, limit: float) -> str
             f"No value of system.slice is enough: the greatest is {unit_of(then.cgroup)} {most}. Judge by another --threshold: "
             "system processes need no ratio as small as this."
         )
-    lowered = (case.after.system.value or 1) < default
+    lowered = then.system_slice < default
     enforced = SYSTEM_SLICE in then.enforced
     open_ = lowered and not enforced and not then.reserves_known
     if then.cgroup == "v1":

@@ -149,7 +149,8 @@ def _step(milli: int) -> int:
 
 def altered(pod: Pod, container: Container, setup: Setup, used: str) -> int | None:
     """The quota in force, in microseconds a period, of a container that starts, where it is not the limit in its spec."""
-    limit, quota = container_limit(container, pod, setup.kubelet_version), _in_force(pod, container, setup, used)
+    limit = container_limit(container, pod, setup.kubelet_version)
+    quota = None if limit is None else _in_force(pod, container, setup, used)
     # A quota is whole microseconds: what is less than one is no change.
     as_written = limit is None or quota is None or abs(quota * 1000 - limit * setup.period_us) < 1000
     return None if as_written or cannot_start(pod, container, setup, used) else quota

@@ -64,7 +64,9 @@ class Balance(Struct, frozen=True):
 
     def lacks(self, requests: Requests) -> float:
         """What the loser lacks."""
-        return self.lacking(requests)[0]
+        values = self.values(requests)
+        grown = sum((1.0, *self.ratios, *self.rest_ratios)) / (sum(values) + sum(self.rest))
+        return 1 - values[0] * grown
 
     def enough(self, requests: Requests) -> bool:
         """Whether the loser has its part back, as near as is asked for."""

@@ -75,26 +75,29 @@ class PodRequest:
 
     def after(self, requests: Mapping[str, int]) -> int:
         """The pod's request with these requests of containers. One of the pod itself is never less than their sum."""
-        pod = _asking(self.pod, requests)
+        pod, version = _asking(self.pod, requests), self.setup.kubelet_version
+        if pod.request_milli is None:
+            return pod_request(pod, version)
         unsaid = replace(pod, alike=replace(pod.alike, request_milli=None))
-        version = self.setup.kubelet_version
         return max(pod_request(pod, version), pod_request(unsaid, version))
 
     def named_then(self, requests: Mapping[str, int], used: str) -> str:
         """Which rules find containers with these requests that they do not find now. `used` is the pod's handler."""
-        pods = self.pod, _asking(self.pod, requests)
-        pairs = list(zip(*(pod.containers for pod in pods), strict=True))
-        rules: tuple[tuple[str, str, Callable[[Pod, Container, Setup, str], object]], ...] = (
-            (SAME_WEIGHT.id, "weight 1", _has_the_least),
-            (LIMIT_CHANGED.id, "no multiple of 10m", altered),
-        )
+        asking = _asking(self.pod, requests)
+        pairs = list(zip(self.pod.containers, asking.containers, strict=True))
+        rules: list[tuple[str, str, Callable[[Pod, Container, Setup, str], object]]] = [
+            (SAME_WEIGHT.id, "weight 1", _has_the_least)
+        ]
+        if _by_containers(self.pod):
+            # Else no limit goes with a request.
+            rules.append((LIMIT_CHANGED.id, "no multiple of 10m", altered))
         said = []
         for rule, why, finds in rules:
-            found = [
-                [bool(finds(pod, each, self.setup, used)) for pod, each in zip(pods, pair, strict=True)]
-                for pair in pairs
+            names = [
+                then.name
+                for now, then in pairs
+                if finds(asking, then, self.setup, used) and not finds(self.pod, now, self.setup, used)
             ]
-            names = [pair[1].name for pair, (now, then) in zip(pairs, found, strict=True) if then and not now]
             if names:
                 said.append(f"{rule} names {' and '.join(names)} ({why})")
         return f" Then {', '.join(said)}." if said else ""
@@ -113,8 +116,10 @@ def _asking(pod: Pod, requests: Mapping[str, int]) -> Pod:
     """The pod with these requests of its containers; their limits go with them where that makes it Guaranteed."""
 
     def asking(each: Container) -> Container:
-        milli = requests.get(each.name, each.request_milli)
-        with_it = each.name in requests and each.limit_milli and _by_containers(pod)
+        milli = requests.get(each.name)
+        if milli is None:
+            return each
+        with_it = each.limit_milli and _by_containers(pod)
         return replace(each, request_milli=milli, limit_milli=milli if with_it else each.limit_milli)
 
     return replace(pod, alike=replace(pod.alike, containers=tuple(map(asking, pod.containers))))

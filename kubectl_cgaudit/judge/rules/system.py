@@ -98,7 +98,7 @@ def _still_loses(who: str, thresholds: Thresholds, more: str, left: float, with_
 def _keep_ratio(context: Context, node: Node, pod: Pod, case: Case, change: float) -> str:
     """What system.slice needs to keep the ratio of now, the ways to set it, and what a pod that changes so loses even then."""
     now, _ = _ratio(case)
-    kubepods, version = case.after.kubepods.value or 1, case.then.cgroup
+    kubepods, version = case.after.kubepods_value, case.then.cgroup
     setting, value = ("CPUShares" if version == "v1" else "CPUWeight"), _keeping(case, now)
     ratio = kubepods / value
     # systemd turns one into the other by a formula of its own: set for the other version, it moves the ratio away.
@@ -173,20 +173,20 @@ def _freed(case: Case) -> str:
 
 def _ratio(case: Case) -> tuple[float, float]:
     """Pods to system processes now, and how much that changes."""
-    now, after = ((tree.kubepods.value or 1) / (tree.system.value or 1) for tree in (case.before, case.after))
+    now, after = case.before.pods_to_system, case.after.pods_to_system
     return now, after / now - 1
 
 
 def _keeping(case: Case, now: float) -> int:
     """What system.slice needs after the move for the ratio of now."""
     least, most = (MIN_SHARES, MAX_SHARES) if case.then.cgroup == "v1" else (1, MAX_WEIGHT)
-    return max(least, min(most, round((case.after.kubepods.value or 1) / now)))
+    return max(least, min(most, round(case.after.kubepods_value / now)))
 
 
 def _keeps(context: Context, case: Case) -> bool:
     """Whether a node's ratio of pods to system processes hardly falls, or no other value of system.slice comes nearer to it."""
     now, of_node = _ratio(case)
-    return of_node > -context.thresholds.system_loss / 2 or _keeping(case, now) == case.after.system.value
+    return of_node > -context.thresholds.system_loss / 2 or _keeping(case, now) == case.then.system_slice
 
 
 def _node_remedy(context: Context, comparison: Comparison) -> tuple[str, float | None]:
@@ -207,11 +207,11 @@ def _node_remedy(context: Context, comparison: Comparison) -> tuple[str, float |
     late = f", once on cgroup {then}, not before" if case.now.cgroup != then else ""
     if_open = condition([each.when for each in comparison.cases if _ratio(each)[1] == change], comparison.whens)
     freed = ", with no reserve enforced on it" if _freed(case) else ""
-    ratio = (case.after.kubepods.value or 1) / value
+    ratio = case.after.kubepods_value / value
     named_then = " (CGA202 names the node then)" if _outweighed_then(context.thresholds, then, value, ratio) else ""
     further = f"{named_then}{freed}{late}{f' ({if_open})' if if_open else ''}"
     words = f"{unit_of(then)} {value} for system.slice{further}{',' if further else ''}"
-    return words, (case.after.system.value or 1) / value
+    return words, case.then.system_slice / value
 
 
 LOSSES = PodRule(

@@ -234,7 +234,7 @@ def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree, count
         return None
     pods = f"{count} BestEffort pods together" if count > 1 else "BestEffort pod"
     parts = [
-        round((tree.besteffort.value or 0) * (tree.kubepods.share or 0) / (tree.besteffort.share or 1))
+        round((tree.besteffort.value or 0) * tree.kubepods_share / (tree.besteffort.share or 1))
         for tree in (before, after)
     ]
     seen = (
