@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from kubectl_cgaudit.cli import options, policy
+from kubectl_cgaudit.cli import options, policy, reading
 from kubectl_cgaudit.cli.audit import group
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.collect import live
@@ -191,7 +191,7 @@ def test_what_the_flags_make_of_a_live_cluster(
     given: list[Any] = []
     found = cluster(node(), pod("p", container("c")))
     monkeypatch.setattr(live, "read", lambda *words, **more: given.append((words, more)) or found)
-    monkeypatch.setattr(options, "_with_saved", lambda read, chosen: read)
+    monkeypatch.setattr(reading, "_with_saved", lambda read, chosen: read)
     flags = {"kubeconfig": "k", "context": "c", "cluster": "l", "user": "u", "as_user": "a", "as_groups": ("g",)}
     chosen = source(
         kubelet=kubelet,
@@ -201,7 +201,7 @@ def test_what_the_flags_make_of_a_live_cluster(
         selector="app=web",
         **{} if kubelet == "direct" else flags,
     )
-    assert options.collect(chosen, lambda what, done, total: None, measured=False) is found
+    assert reading.collect(chosen, lambda what, done, total: None, measured=False) is found
     (((connection, namespace, selects, words, _, kubelets), more),) = given
     if kubelet != "direct":
         assert connection == Connection("k", "c", "l", "u", "a", ("g",), 7.0)
@@ -221,7 +221,7 @@ def test_what_the_flags_make_of_a_live_cluster(
     [({}, "", [1, 1]), ({"namespace": "a"}, "namespace a", [1, 0]), ({"selector": "x"}, "label x", [0, 0])],
 )
 def test_what_is_selected(flags: dict[str, Any], words: str, chosen: list[int]) -> None:
-    selects, said = options._selection(source(**flags))
+    selects, said = reading._selection(source(**flags))
     assert (said, [selects(namespace, {}) for namespace in ("a", "b")]) == (words, chosen)
 
 

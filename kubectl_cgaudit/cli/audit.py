@@ -71,7 +71,7 @@ def group(ctx: click.Context, /, to: str, outputs: tuple[str, ...], thresholds: 
 
 def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags: dict[str, Any]) -> int:
     from kubectl_cgaudit.cli.progress import Progress
-    from kubectl_cgaudit.cli.tree import read
+    from kubectl_cgaudit.cli.reading import read
     from kubectl_cgaudit.judge import scenario
     from kubectl_cgaudit.judge import thresholds as judged
     from kubectl_cgaudit.judge.build import audit

@@ -12,7 +12,7 @@ from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
 from kubectl_cgaudit.cli.options import DEFAULT_TO
 from kubectl_cgaudit.cli.progress import Progress
-from kubectl_cgaudit.cli.repeatable import Once, Repeatable
+from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.errors import InputError, UsageError
 from kubectl_cgaudit.judge import scenario
 from kubectl_cgaudit.judge.audit import Audit
@@ -36,27 +36,12 @@ class _Head(Struct, rename="camel"):
 @click.command("diff")
 @click.argument("before")
 @click.argument("after")
-@click.option(
-    "--to",
-    cls=Once,
-    instead=options.COMBINE,
-    metavar="TARGET",
-    help=f"What was predicted for BEFORE, as for the audit; an audit holds its own. [default: {DEFAULT_TO}]",
-)
-@click.option(
-    "--states",
-    cls=Once,
-    instead=options.ONE_FILE,
-    metavar="FILE",
-    help="What the nodes of BEFORE ran: a whole states file, if it is no audit.",
-)
-@click.option(
+@options.to(f"What was predicted for BEFORE, as for the audit; an audit holds its own. [default: {DEFAULT_TO}]")
+@options.states("What the nodes of BEFORE ran: a whole states file, if it is no audit.")
+@options.states(
+    "What all nodes of AFTER run: a whole states file, not only what changed, if it is no audit. Without it only AFTER's own "
+    "evidence counts.",
     "--states-after",
-    cls=Once,
-    instead=options.ONE_FILE,
-    metavar="FILE",
-    help="What all nodes of AFTER run: a whole states file, not only what changed, if it is no audit. Without it only "
-    "AFTER's own evidence counts.",
 )
 @click.option(
     "--threshold",

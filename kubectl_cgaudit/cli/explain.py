@@ -5,8 +5,10 @@ from typing import Any
 import click
 
 from kubectl_cgaudit.cli import options, output, spared
+from kubectl_cgaudit.cli.gaps import after_gaps, exit_code
+from kubectl_cgaudit.cli.named_nodes import find_node
 from kubectl_cgaudit.cli.nearby import absent, bare
-from kubectl_cgaudit.cli.tree import after_gaps, compare, exit_code, find_node
+from kubectl_cgaudit.cli.reading import compare
 from kubectl_cgaudit.collect.model import Cluster, Pod
 from kubectl_cgaudit.errors import NotFoundError, UsageError
 

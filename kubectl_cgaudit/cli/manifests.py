@@ -7,7 +7,6 @@ import click
 from kubectl_cgaudit.cli import options, output
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.policy import LEVELS
-from kubectl_cgaudit.cli.repeatable import Once
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.manifests.render import RENDERERS
 from kubectl_cgaudit.manifests.settings import IMAGE, MEMORY, NAMESPACE, SCHEDULE, SINKS, Settings
@@ -29,13 +28,7 @@ _NO_IMAGE = (
     show_default=True,
     help="When it runs, in the controller manager's time zone.",
 )
-@click.option(
-    "--to",
-    cls=Once,
-    instead=options.COMBINE,
-    metavar="TARGET",
-    help="Where the nodes go, as for the audit; no file.",
-)
+@options.to("Where the nodes go, as for the audit; no file.")
 @click.option("--fail-on", type=click.Choice(LEVELS), help="As for the audit: the job fails on such findings.")
 @click.option("--states-configmap", metavar="NAME", help="A ConfigMap with the states file under the key states.yaml.")
 @click.option("--policy-configmap", metavar="NAME", help="A ConfigMap with the policy under the key policy.yaml.")

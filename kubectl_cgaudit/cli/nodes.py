@@ -5,8 +5,10 @@ from typing import Any
 import click
 
 from kubectl_cgaudit.cli import options, output, spared
+from kubectl_cgaudit.cli.gaps import exit_code
+from kubectl_cgaudit.cli.named_nodes import of_nodes
 from kubectl_cgaudit.cli.options import DEFAULT_TO
-from kubectl_cgaudit.cli.tree import compare, exit_code, of_nodes
+from kubectl_cgaudit.cli.reading import compare
 
 
 @click.command("nodes")

@@ -1,26 +1,33 @@
 """The flags, and what they are read into."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
 from kubectl_cgaudit.cli.repeatable import Once, Repeatable
 from kubectl_cgaudit.errors import UsageError
 
-if TYPE_CHECKING:
-    from kubectl_cgaudit.collect.model import Cluster
-    from kubectl_cgaudit.collect.progress import Progress
-    from kubectl_cgaudit.collect.reduce import Selects
-    from kubectl_cgaudit.detect.states import Rule
-
 DEFAULT_TO = "v2+runtime"
-ONE_FILE = "write both lists of rules into one file, where later rules win"
-COMBINE = "combine targets with commas: v2,runc=1.3.6"
-"""What to do where a flag is given twice."""
 F = TypeVar("F", bound=Callable[..., Any])
 _LONGEST_SECONDS = 1e9
 """More fits into no timeout of the system."""
+
+
+def to(what: str, default: str | None = None) -> Callable[[F], F]:
+    """The flag --to, with this help."""
+    instead = "combine targets with commas: v2,runc=1.3.6"
+    shown = default is not None
+    return click.option(
+        "--to", cls=Once, instead=instead, default=default, show_default=shown, metavar="TARGET", help=what
+    )
+
+
+def states(what: str, flag: str = "--states") -> Callable[[F], F]:
+    """The flag --states, or another that names such a file, with this help."""
+    instead = "write both lists of rules into one file, where later rules win"
+    return click.option(flag, cls=Once, instead=instead, metavar="FILE", help=what)
+
 
 _INPUT = (
     click.option(
@@ -33,13 +40,7 @@ _INPUT = (
         help="Audit what kubectl get nodes,pods -A -o json (or yaml) printed instead of a live cluster; "
         "gzip is fine, - is standard input. Repeat for more files: they are read together.",
     ),
-    click.option(
-        "--states",
-        cls=Once,
-        instead=ONE_FILE,
-        metavar="FILE",
-        help="What the nodes run: a YAML list of rules (see README).",
-    ),
+    states("What the nodes run: a YAML list of rules (see README)."),
     click.option("-n", "--namespace", metavar="NS", help="Report only this namespace; the others' pods still compete."),
     click.option("-A", "--all-namespaces", is_flag=True, help="Report all namespaces (the default)."),
     click.option(
@@ -78,15 +79,10 @@ _KUBELET = (
         "--kubelet-insecure-tls", is_flag=True, help="Do not verify the kubelets' certificates (--kubelet=direct)."
     ),
 )
-_TO = click.option(
-    "--to",
-    cls=Once,
-    instead=COMBINE,
-    default=DEFAULT_TO,
-    show_default=True,
-    metavar="TARGET",
-    help="Where the nodes go: v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6, crun=1.28, youki=0.5.7, combined with "
-    "commas; or a file in the syntax of --states.",
+_TO = to(
+    "Where the nodes go: v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6, crun=1.28, youki=0.5.7, combined with commas; or a "
+    "file in the syntax of --states.",
+    DEFAULT_TO,
 )
 
 
@@ -138,7 +134,7 @@ def refuse_choice(chosen: Source, why: str) -> None:
 
 
 def to_option(command: F) -> F:
-    """The flag --to."""
+    """The flag --to of an audit."""
     return _TO(command)
 
 
@@ -197,77 +193,3 @@ def _seconds(text: str) -> float | None:
     if seconds is None or seconds > _LONGEST_SECONDS:
         raise UsageError(f"--request-timeout: {text!r} is not a time such as 30s or 1m")
     return seconds or None
-
-
-def rules(chosen: Source) -> tuple["Rule", ...]:
-    """The rules of --states."""
-    from kubectl_cgaudit.detect import states
-
-    return states.load(chosen.states) if chosen.states else ()
-
-
-def collect(chosen: Source, progress: "Progress", *, measured: bool = True) -> "Cluster":
-    """Read the files or the cluster; without `measured` only what an audit needs that asks no kubelet."""
-    measured = measured or chosen.kubelet is not None
-    folder = _folder(chosen)
-    if folder:
-        from kubectl_cgaudit.collect.kubelet_files import saved_in
-
-        # That there is none is said before a large cluster is read.
-        saved_in(folder)
-    selects, words = _selection(chosen)
-    if chosen.files:
-        from kubectl_cgaudit.collect import files
-
-        return _with_saved(files.read(chosen.files, selects, words, progress, measured=measured), chosen)
-    from kubectl_cgaudit.collect import live
-    from kubectl_cgaudit.collect.kubeconfig import Connection
-
-    connection = Connection(
-        kubeconfig=chosen.kubeconfig,
-        context=chosen.context,
-        cluster=chosen.cluster,
-        user=chosen.user,
-        as_user=chosen.as_user,
-        as_groups=chosen.as_groups,
-        timeout_seconds=chosen.timeout_seconds,
-        home=chosen.home,
-    )
-    asked = None
-    if chosen.kubelet in ("proxy", "direct"):
-        asked = live.Kubelets(chosen.kubelet == "direct", chosen.kubelet_insecure, chosen.timeout_seconds)
-    cluster = live.read(connection, chosen.namespace, selects, words, progress, asked, measured=measured)
-    return _with_saved(cluster, chosen)
-
-
-def _folder(chosen: Source) -> str | None:
-    """That of --kubelet=files:DIR."""
-    said = chosen.kubelet or ""
-    return said.removeprefix("files:") if said.startswith("files:") else None
-
-
-def _with_saved(cluster: "Cluster", chosen: Source) -> "Cluster":
-    folder = _folder(chosen)
-    if not folder:
-        return cluster
-    from kubectl_cgaudit.collect import assemble, kubelet_files
-
-    nodes = [node.name for node in cluster.nodes if node.kind == "linux"]
-    known = cluster.kubelets or {}
-    return assemble.with_answers(
-        cluster, kubelet_files.from_files(folder, nodes, assemble.pods_by_node(cluster), known)
-    )
-
-
-def _selection(chosen: Source) -> tuple["Selects", str]:
-    from kubectl_cgaudit.collect.selector import parse
-
-    test = parse(chosen.selector) if chosen.selector else None
-    wanted = chosen.namespace
-    words = [f"namespace {wanted}"] if wanted else []
-    words += [f"label {chosen.selector}"] if chosen.selector else []
-
-    def selects(namespace: str, labels: dict[str, str]) -> bool:
-        return (wanted is None or namespace == wanted) and (test is None or test(labels))
-
-    return selects, ", ".join(words)

@@ -7,7 +7,8 @@ import click
 
 from kubectl_cgaudit.cli import files, options, output, spared
 from kubectl_cgaudit.cli.aside import say
-from kubectl_cgaudit.cli.tree import exit_code, read
+from kubectl_cgaudit.cli.gaps import exit_code
+from kubectl_cgaudit.cli.reading import read
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.report.escape import visible

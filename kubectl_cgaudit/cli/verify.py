@@ -6,7 +6,8 @@ import click
 
 from kubectl_cgaudit.cli import options, output, spared
 from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
-from kubectl_cgaudit.cli.tree import exit_code, read
+from kubectl_cgaudit.cli.gaps import exit_code
+from kubectl_cgaudit.cli.reading import read
 from kubectl_cgaudit.errors import UsageError
 
 _NOT_ASKED = "verify needs the kubelets' answers; add --kubelet=proxy, --kubelet=direct or --kubelet=files:DIR"

@@ -1,0 +1,41 @@
+"""The nodes of the names that were given, or why there is none."""
+
+from collections.abc import Sequence
+
+from kubectl_cgaudit.cli.gaps import after_gaps
+from kubectl_cgaudit.cli.nearby import bare, in_doubt
+from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.errors import NotFoundError, UnreadError
+from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.text import named
+
+_NAMED = 10
+
+
+def of_nodes(names: Sequence[str], cluster: Cluster, comparisons: tuple[Comparison, ...]) -> tuple[Comparison, ...]:
+    """The nodes of these names, before which `node/` may stand; all where none is given. Raises NotFoundError."""
+    if not names:
+        return comparisons
+    found = {find_node(bare(name, "node", "nodes", "no"), cluster, comparisons).node.name for name in names}
+    return tuple(comparison for comparison in comparisons if comparison.node.name in found)
+
+
+def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) -> Comparison:
+    """The node of that name. Raises NotFoundError that says why there is none."""
+    for comparison in comparisons:
+        if comparison.node.name == name:
+            return comparison
+    kinds = {node.name: node.kind for node in cluster.nodes}
+    if name in kinds:
+        raise NotFoundError(
+            f"{name} is not a Linux node that reports its CPU ({kinds[name]}): it has no cgroup tree to show"
+        )
+    there = f"there are {named((c.node.name for c in comparisons), _NAMED) or others(cluster)}"
+    if in_doubt(cluster, "node") or any(pod.node == name for pod in cluster.pods):
+        raise after_gaps(UnreadError(f"node {name!r} is not among what could be read; {there}"), cluster)
+    raise NotFoundError(f"there is no node {name!r}; {there}")
+
+
+def others(cluster: Cluster) -> str:
+    """The nodes where none has a cgroup tree."""
+    return named([f"{node.name} ({node.kind})" for node in cluster.nodes], _NAMED) or "none"

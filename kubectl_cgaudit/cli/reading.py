@@ -1,0 +1,119 @@
+"""Reads what the flags name: the cluster or the files, and what they say of the nodes."""
+
+from typing import Any
+
+from kubectl_cgaudit.cli import options
+from kubectl_cgaudit.cli.aside import say
+from kubectl_cgaudit.cli.progress import Progress as Shown
+from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.collect.progress import Progress
+from kubectl_cgaudit.collect.reduce import Selects
+from kubectl_cgaudit.collect.selector import parse
+from kubectl_cgaudit.detect import states
+from kubectl_cgaudit.detect.states import Rule
+from kubectl_cgaudit.errors import InterruptedAuditError, UsageError
+from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.compare import compare as compare_nodes
+from kubectl_cgaudit.judge.scenario import Scenario
+from kubectl_cgaudit.judge.unmatched import unmatched
+from kubectl_cgaudit.report.escape import visible
+
+_PROXY_WARNING = (
+    "warning: --kubelet=proxy uses nodes/proxy; whoever may use that may also run commands in every container of the node "
+    "(kubernetes#136550). Do not grant it for this tool alone: --kubelet=direct inside the cluster needs less."
+)
+
+
+def read(chosen: options.Source, *, measured: bool = True) -> tuple[Cluster, tuple[Rule, ...]]:
+    """Read the input, with progress for whoever watches, and the warning that nodes/proxy deserves."""
+    rules = states.load(chosen.states) if chosen.states else ()
+    if chosen.kubelet == "proxy":
+        say(_PROXY_WARNING)
+    with Shown() as progress:
+        try:
+            return collect(chosen, progress, measured=measured), rules
+        except KeyboardInterrupt:
+            raise InterruptedAuditError(progress.last) from None
+
+
+def compare(target: Scenario, flags: dict[str, Any], home: str = "") -> tuple[Cluster, tuple[Comparison, ...]]:
+    """Read the input and compare its nodes. What of --states and --to speaks of nothing there is said on stderr.
+
+    `home` is the namespace that is read where not all of them can be and none is chosen.
+    """
+    chosen = options.source(flags)._replace(home=home)
+    if chosen.selector:
+        raise UsageError(
+            "-l chooses the pods that an audit reports, not nodes, and would change nothing here; leave it out"
+        )
+    cluster, rules = read(chosen)
+    with Shown("predicting") as progress:
+        comparisons = compare_nodes(cluster, rules, target, progress)
+    for what in unmatched(cluster, comparisons, rules, target):
+        say(f"check what was said: {visible(what)}")
+    return cluster, comparisons
+
+
+def collect(chosen: options.Source, progress: Progress, *, measured: bool = True) -> Cluster:
+    """Read the files or the cluster; without `measured` only what an audit needs that asks no kubelet."""
+    measured = measured or chosen.kubelet is not None
+    folder = _folder(chosen)
+    if folder:
+        from kubectl_cgaudit.collect.kubelet_files import saved_in
+
+        # That there is none is said before a large cluster is read.
+        saved_in(folder)
+    selects, words = _selection(chosen)
+    if chosen.files:
+        from kubectl_cgaudit.collect import files
+
+        return _with_saved(files.read(chosen.files, selects, words, progress, measured=measured), chosen)
+    from kubectl_cgaudit.collect import live
+    from kubectl_cgaudit.collect.kubeconfig import Connection
+
+    connection = Connection(
+        kubeconfig=chosen.kubeconfig,
+        context=chosen.context,
+        cluster=chosen.cluster,
+        user=chosen.user,
+        as_user=chosen.as_user,
+        as_groups=chosen.as_groups,
+        timeout_seconds=chosen.timeout_seconds,
+        home=chosen.home,
+    )
+    asked = None
+    if chosen.kubelet in ("proxy", "direct"):
+        asked = live.Kubelets(chosen.kubelet == "direct", chosen.kubelet_insecure, chosen.timeout_seconds)
+    cluster = live.read(connection, chosen.namespace, selects, words, progress, asked, measured=measured)
+    return _with_saved(cluster, chosen)
+
+
+def _folder(chosen: options.Source) -> str | None:
+    """That of --kubelet=files:DIR."""
+    said = chosen.kubelet or ""
+    return said.removeprefix("files:") if said.startswith("files:") else None
+
+
+def _with_saved(cluster: Cluster, chosen: options.Source) -> Cluster:
+    folder = _folder(chosen)
+    if not folder:
+        return cluster
+    from kubectl_cgaudit.collect import assemble, kubelet_files
+
+    nodes = [node.name for node in cluster.nodes if node.kind == "linux"]
+    known = cluster.kubelets or {}
+    return assemble.with_answers(
+        cluster, kubelet_files.from_files(folder, nodes, assemble.pods_by_node(cluster), known)
+    )
+
+
+def _selection(chosen: options.Source) -> tuple[Selects, str]:
+    test = parse(chosen.selector) if chosen.selector else None
+    wanted = chosen.namespace
+    words = [f"namespace {wanted}"] if wanted else []
+    words += [f"label {chosen.selector}"] if chosen.selector else []
+
+    def selects(namespace: str, labels: dict[str, str]) -> bool:
+        return (wanted is None or namespace == wanted) and (test is None or test(labels))
+
+    return selects, ", ".join(words)
