@@ -4,14 +4,13 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import Audit, Finding
 from kubectl_cgaudit.judge.baseline import against, load
-from kubectl_cgaudit.report.data import render_json
-from tests.support import recorded_audit
+from tests.support import recorded_audit, rendered
 
 AUDIT = recorded_audit()
 
 
 def compared(baseline: Audit, audit: Audit = AUDIT) -> Audit:
-    return against(load(render_json(baseline).encode(), "base.json"), audit)
+    return against(load(rendered("json", baseline).encode(), "base.json"), audit)
 
 
 def without(audit: Audit, *places: int) -> Audit:

@@ -22,6 +22,9 @@ from kubectl_cgaudit.judge.audit import Audit, Finding
 from kubectl_cgaudit.judge.build import audit
 from kubectl_cgaudit.judge.compare import Comparison, compare
 from kubectl_cgaudit.judge.thresholds import parse as parse_thresholds
+from kubectl_cgaudit.report.formats import render
+from kubectl_cgaudit.report.pieces import chunks
+from kubectl_cgaudit.report.screen import Screen
 
 GOLDEN = Path(__file__).parent / "golden"
 STATES = GOLDEN / "states.yaml"
@@ -220,3 +223,9 @@ def refused_text(tmp_path: Path, text: str) -> str:
     with pytest.raises(InputError) as error:
         read_text(tmp_path, text)
     return str(error.value).replace(str(tmp_path / "f"), "FILE").replace("f:", "FILE:")
+
+
+def rendered(name: str, found: Audit, screen: Screen | None = None) -> str:
+    """All of a report."""
+    made = render(name, found, screen)
+    return made if isinstance(made, str) else "".join(chunks([made], found, lambda _, text: text))

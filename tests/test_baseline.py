@@ -13,8 +13,7 @@ from kubectl_cgaudit.judge.audit import Audit, Finding, Subject
 from kubectl_cgaudit.judge.policy.apply import apply
 from kubectl_cgaudit.judge.policy.read import parse
 from kubectl_cgaudit.judge.rules import catalogue
-from kubectl_cgaudit.report import html, junit, markdown, prometheus, sarif, table
-from kubectl_cgaudit.report.data import render_json
+from kubectl_cgaudit.report import html, markdown, prometheus, table
 from kubectl_cgaudit.report.formats import FORMATS
 from tests.baseline_support import AUDIT, compared, ids, without
 from tests.support import (
@@ -24,6 +23,7 @@ from tests.support import (
     recorded,
     recorded_audit,
     recorded_blind,
+    rendered,
 )
 
 NONE = {"critical": 0, "high": 0, "medium": 0, "low": 0}
@@ -166,7 +166,7 @@ def test_a_policy_comes_first_and_what_it_excepts_is_not_gone() -> None:
     found = compared(without(AUDIT, 0), apply(policy, AUDIT, None))
     assert (found.findings, found.fixed, len(found.known)) == ((), (), 17)
     assert [each.in_baseline for each in found.excepted] == [False, True, True, True, True]
-    results = json.loads(sarif.render(found))["runs"][0]["results"]
+    results = json.loads(rendered("sarif", found))["runs"][0]["results"]
     assert [each["baselineState"] for each in results if each["suppressions"]] == ["new", *["unchanged"] * 4]
 
 
@@ -278,7 +278,7 @@ def test_of_nodes_nobody_knows_what_is_open_stays_open() -> None:
     found = compared(blind, blind)
     assert found.findings == ()
     assert found.verdict.workloads["unknown"] == blind.verdict.workloads["unknown"] == 15
-    assert junit.render(found).count('<error type="unknown"') > 0
+    assert rendered("junit", found).count('<error type="unknown"') > 0
 
 
 def test_every_format_says_what_is_new_known_and_gone() -> None:
@@ -295,7 +295,7 @@ def test_every_format_says_what_is_new_known_and_gone() -> None:
     page = html.render(found)
     assert "<p>20 findings are not counted: known from the baseline base.json.</p>" in page
     assert '<span class="also">nothing new against the baseline</span>' in page
-    results = json.loads(sarif.render(found))["runs"][0]["results"]
+    results = json.loads(rendered("sarif", found))["runs"][0]["results"]
     assert [each["baselineState"] for each in results] == ["new", *["unchanged"] * 20]
     lines = prometheus.render(found).splitlines()
     assert [line for line in lines if line.startswith("cgaudit_findings_state")] == [
@@ -304,8 +304,8 @@ def test_every_format_says_what_is_new_known_and_gone() -> None:
         'cgaudit_findings_state{state="excepted",to="v2+runtime"} 0',
         'cgaudit_findings_state{state="fixed",to="v2+runtime"} 1',
     ]
-    assert junit.render(found).count("<failure") == 1
-    assert junit.render(found).count("known from the baseline: ") == 20
+    assert rendered("junit", found).count("<failure") == 1
+    assert rendered("junit", found).count("known from the baseline: ") == 20
 
 
 def test_the_command_and_its_saved_audit(
@@ -313,7 +313,7 @@ def test_the_command_and_its_saved_audit(
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     base, first, again = tmp_path / "base.json.gz", tmp_path / "first", tmp_path / "again"
-    base.write_bytes(gzip.compress(render_json(without(AUDIT, 0)).encode()))
+    base.write_bytes(gzip.compress(rendered("json", without(AUDIT, 0)).encode()))
     for folder in (first, again):
         folder.mkdir()
     wanted = [[w for name in FORMATS for w in ("-o", f"{name}={folder / name}")] for folder in (first, again)]
@@ -326,7 +326,7 @@ def test_the_command_and_its_saved_audit(
         f"error: {first / 'json'} was made with --baseline base.json.gz already; leave --baseline out\n"
     )
     plain = tmp_path / "plain.json"
-    plain.write_text(render_json(AUDIT))
+    plain.write_text(rendered("json", AUDIT))
     assert run(["report", str(plain), "--baseline", str(plain), "--fail-on", "low"]) == 0
     assert run([*RECORDED_FLAGS, "--to", "runtime", "--baseline", str(plain)]) == 2
     assert run([*RECORDED_FLAGS, "--baseline", str(STATES)]) == 1

@@ -16,10 +16,9 @@ from kubectl_cgaudit.cli.main import as_kubectl_takes_them, run
 from kubectl_cgaudit.judge.audit import Change
 from kubectl_cgaudit.plain import as_yaml
 from kubectl_cgaudit.report import schema
-from kubectl_cgaudit.report.data import render_json, render_yaml
 from kubectl_cgaudit.report.formats import FORMATS
 from tests.hostile import hand_made
-from tests.support import GOLDEN, RECORDED_FLAGS, audited, cluster, command, container, listed, node, pod
+from tests.support import GOLDEN, RECORDED_FLAGS, audited, cluster, command, container, listed, node, pod, rendered
 
 
 def test_help_speaks_of_kubectl_cgaudit() -> None:
@@ -109,18 +108,18 @@ def test_yaml_holds_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize("name", ["h" * 1030, "\U0001f600" * 300, '"\\' * 300, "\x85" * 300])
 def test_yaml_holds_a_handler_of_any_name(name: str) -> None:
     audit = audited(cluster(node(), pod("p", container("c", "1"), runtimeClassName=name)))
-    as_json = json.loads(render_json(audit))
+    as_json = json.loads(rendered("json", audit))
     assert [*as_json["nodes"][0]["cases"][0]["before"]["runtimes"]] == [name]
-    assert yaml.safe_load(render_yaml(audit)) == as_json
+    assert yaml.safe_load(rendered("yaml", audit)) == as_json
 
 
 def test_yaml_has_numbers_as_yaml_1_1_takes_them_and_leaves_text_alone() -> None:
     audit = hand_made('":1e-8,"')
     tiny = Change('":1e-8,"', None, '":1e-8,"', "", 1e-8, -2.5e16, 3e16)
     audit = replace(audit, workloads=(replace(audit.workloads[0], against_system=tiny),))
-    text = render_yaml(audit)
+    text = rendered("yaml", audit)
     assert '"before":1.0e-8,"after":-2.5e+16,"change":3.0e+16}' in text
-    assert yaml.safe_load(text) == json.loads(render_json(audit))
+    assert yaml.safe_load(text) == json.loads(rendered("json", audit))
 
 
 @pytest.mark.parametrize("name", ["1e3", "1.5E-3", ".5e3", "1_0e3", "0o17", "y", "N"])

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import Change
 from kubectl_cgaudit.judge.saved import load
-from kubectl_cgaudit.report import appendix, csv
+from kubectl_cgaudit.report import appendix
 from kubectl_cgaudit.report.closer import closer, deciding
 from kubectl_cgaudit.report.words import against_system
-from tests.support import GOLDEN, V1, audited, cluster, container, node, pod
+from tests.support import GOLDEN, V1, audited, cluster, container, node, pod, rendered
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_of_a_workload_that_stops_the_pod_that_stops_is_shown() -> None:
     assert {row[3] for row in found.rows} == {"stops"}
     shown = {row.where: row.share for row in appendix.rows(audit.workloads) if not row.container}
     assert shown == {"w-a on a": "61%", "2 pods, such as w-b, on 2 nodes": "80% -> stops"}
-    effects = {row["pod"]: row["pod_effects"] for row in DictReader(io.StringIO(csv.render(audit)))}
+    effects = {row["pod"]: row["pod_effects"] for row in DictReader(io.StringIO(rendered("csv", audit)))}
     assert effects == {"w-a": "", "w-b": "stops", "w-c": "stops"}
 
 

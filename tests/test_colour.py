@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import GapRecord
-from kubectl_cgaudit.report import csv, table
+from kubectl_cgaudit.report import table
 from kubectl_cgaudit.report.colour import paint
 from kubectl_cgaudit.report.screen import Screen
-from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
+from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod, rendered
 from tests.test_table import BLIND, HOSTILE, RECORDED, renamed
 
 ANSI = re.compile("\x1b\\[[0-9;]*m")
@@ -43,10 +43,10 @@ def test_paint(text: str, painted: str) -> None:
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_without_its_colours_a_report_is_the_plain_one(width: int) -> None:
     for audit in (RECORDED, BLIND):
-        for render in (table.render, table.render_wide):
-            coloured = render(audit, Screen(width, colour=True))
-            assert coloured != render(audit, Screen(width))
-            assert ANSI.sub("", coloured) == render(audit, Screen(width))
+        for name in ("table", "wide"):
+            coloured, plain = (rendered(name, audit, Screen(width, colour=colour)) for colour in (True, False))
+            assert coloured != plain
+            assert ANSI.sub("", coloured) == plain
 
 
 def test_what_is_coloured() -> None:
@@ -111,5 +111,5 @@ def test_a_pipe_has_colour_only_if_forced(
 
 def test_a_terminal_gets_no_control_characters_from_csv() -> None:
     result = audited(cluster(node(), pod("p", container("a\x1b[31m\r\nb", "1"))))
-    assert "a\\x1b[31m\\x0d\\x0ab," in csv.render(result, Screen(terminal=True))
-    assert '"a\x1b[31m\r\nb",' in csv.render(result)
+    assert "a\\x1b[31m\\x0d\\x0ab," in rendered("csv", result, Screen(terminal=True))
+    assert '"a\x1b[31m\r\nb",' in rendered("csv", result)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.judge.figures import of_audit
-from kubectl_cgaudit.report import csv, ndjson
+from kubectl_cgaudit.report import csv
 from kubectl_cgaudit.report.screen import PLAIN, Screen
 from tests.hostile import hand_made
-from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
+from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod, rendered
 from tests.test_table import BLIND, RECORDED, renamed
 
 FORMULAS = "=+-@\t\r\n＝＋－＠"
@@ -29,7 +29,7 @@ def original(cell: str) -> str:
 
 
 def test_the_recorded_cluster() -> None:
-    text = csv.render(RECORDED)
+    text = rendered("csv", RECORDED)
     assert text.startswith(
         "namespace,workload_kind,workload,effects,confidence,pod,node,qos,handler,pod_effects,container,role,"
     )
@@ -53,7 +53,7 @@ def test_every_container_has_a_row_with_its_numbers(audit: Audit) -> None:
         for pod in workload.pods
         for container in pod.containers
     ]
-    rows = parsed(csv.render(audit))
+    rows = parsed(rendered("csv", audit))
     assert len(rows) == len(expected) > 30
     for row, (workload, pod_, container_) in zip(rows, expected, strict=True):
         assert (row["namespace"], row["workload"], row["pod"], row["container"]) == (
@@ -72,7 +72,7 @@ def test_every_container_has_a_row_with_its_numbers(audit: Audit) -> None:
 
 
 def test_shares_and_weights_are_not_mixed_in_one_range() -> None:
-    (row,) = parsed(csv.render(audited(cluster(node(), pod("p", container("c", "1"))))))
+    (row,) = parsed(rendered("csv", audited(cluster(node(), pod("p", container("c", "1"))))))
     assert (row["cases"], row["before_version"], row["after_version"]) == ("4", "v1;v2", "v2")
     assert (row["before_value_least"], row["before_value_greatest"]) == ("", "")
     assert (row["after_value_least"], row["after_value_greatest"]) == ("100", "100")
@@ -82,7 +82,7 @@ def test_shares_and_weights_are_not_mixed_in_one_range() -> None:
 def test_a_measure_that_does_not_apply_is_empty() -> None:
     init = pod("p", container("c", "1"), initContainers=[container("i", "1")])
     init["status"]["initContainerStatuses"] = [{"name": "i", "state": {"running": {}}}]
-    rows = {row["container"]: row for row in parsed(csv.render(audited(cluster(node(), init))))}
+    rows = {row["container"]: row for row in parsed(rendered("csv", audited(cluster(node(), init))))}
     assert rows["i"]["role"] == "init"
     assert rows["i"]["before_share_least"] == rows["i"]["change_in_pod_least"] == ""
     assert rows["i"]["after_value_least"] == "100"
@@ -91,7 +91,7 @@ def test_a_measure_that_does_not_apply_is_empty() -> None:
 
 def test_pods_that_could_not_be_predicted_are_not_lost() -> None:
     result = audited(cluster(node(), pod("p", container("c", "1"), on="gone"), pod("q", container("c", "1"))))
-    rows = {row["workload"]: row for row in parsed(csv.render(result))}
+    rows = {row["workload"]: row for row in parsed(rendered("csv", result))}
     assert rows["p"] == {
         **dict.fromkeys(csv.COLUMNS, ""),
         "namespace": "default",
@@ -115,7 +115,7 @@ def test_pods_that_could_not_be_predicted_are_not_lost() -> None:
 @settings(max_examples=150, deadline=None)
 def test_hostile_names_come_back_and_nothing_is_a_formula(name: str) -> None:
     audit = renamed(RECORDED, lambda old: f"{name}{old}")
-    rows = list(reader.reader(io.StringIO(csv.render(audit), newline="")))
+    rows = list(reader.reader(io.StringIO(rendered("csv", audit), newline="")))
     header, *rest = rows
     assert tuple(header) == csv.COLUMNS
     containers = [(w, p, c) for w in audit.workloads for p in w.pods for c in p.containers]
@@ -147,32 +147,32 @@ def test_a_piece_a_workload() -> None:
 
 def test_on_the_command_line(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     assert run([*RECORDED_FLAGS, "-o", "csv"]) == 0
-    assert capsysbinary.readouterr().out == csv.render(RECORDED).encode()
+    assert capsysbinary.readouterr().out == rendered("csv", RECORDED).encode()
 
 
 @pytest.mark.parametrize("sign", [*"=+-@\t\r\n'", "＝", "＋", "－", "＠"])
 def test_no_cell_of_a_spreadsheet_is_a_formula(sign: str) -> None:
-    text = csv.render(hand_made(f"{sign}1+1"))
+    text = rendered("csv", hand_made(f"{sign}1+1"))
     (row, *_) = reader.DictReader(io.StringIO(text, newline=""))
     for column in ("namespace", "pod", "node", "handler", "container"):
         assert row[column] == f"'{sign}1+1", column
     # Only its first sign makes a formula: a name that merely has one is as it was.
-    (row, *_) = reader.DictReader(io.StringIO(csv.render(hand_made(f"a{sign}")), newline=""))
+    (row, *_) = reader.DictReader(io.StringIO(rendered("csv", hand_made(f"a{sign}")), newline=""))
     assert row["pod"] == f"a{sign}"
 
 
 def test_a_terminal_gets_no_control_character_of_a_cell_and_a_file_the_text() -> None:
     audit = hand_made("\x1b[31m")
-    assert "\x1b" in csv.render(audit, PLAIN)
-    on_a_terminal = csv.render(audit, Screen(80, False, True, True))
+    assert "\x1b" in rendered("csv", audit, PLAIN)
+    on_a_terminal = rendered("csv", audit, Screen(80, False, True, True))
     assert ("\x1b" in on_a_terminal, "\\x1b[31m" in on_a_terminal) == (False, True)
 
 
 def test_every_row_has_every_column() -> None:
     half = audited(cluster(node(), pod("none"), pod("p", container("c", "1"), on="gone"), pod("q", container("c"))))
-    rows = list(reader.reader(io.StringIO(csv.render(half), newline="")))
+    rows = list(reader.reader(io.StringIO(rendered("csv", half), newline="")))
     assert {len(row) for row in rows} == {len(csv.COLUMNS)}
-    assert "null" not in csv.render(half)
+    assert "null" not in rendered("csv", half)
 
 
 def test_each_container_has_its_own_numbers_and_its_pods() -> None:
@@ -180,7 +180,7 @@ def test_each_container_has_its_own_numbers_and_its_pods() -> None:
         cluster(node(), pod("p", container("a", "1"), container("b", "3")), pod("q", container("c", "1"))),
         "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.1.5}}",
     )
-    records = {each["container"]: each for each in map(json.loads, ndjson.render(two).splitlines())}
+    records = {each["container"]: each for each in map(json.loads, rendered("ndjson", two).splitlines())}
     found = {
         container_.name: (pod_.cases[0], container_.cases[0])
         for workload in two.workloads

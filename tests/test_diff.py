@@ -19,10 +19,10 @@ from kubectl_cgaudit.judge.build import audit
 from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.judge.diff.types import Diff
 from kubectl_cgaudit.judge.thresholds import Thresholds
-from kubectl_cgaudit.report import diff_data, diff_html, diff_markdown, diff_table
-from kubectl_cgaudit.report.data import render_json
+from kubectl_cgaudit.plain import as_json, as_yaml
+from kubectl_cgaudit.report import diff_html, diff_markdown, diff_table
 from tests.diff_support import BOTH, GONE, MOVED, N1, A, after_rules, flat, now_of, of_nodes, only
-from tests.support import STATES, V1, V2_LINEAR, audited, cluster, container, node, pod, recorded
+from tests.support import STATES, V1, V2_LINEAR, audited, cluster, container, node, pod, recorded, rendered
 
 """worker-b to the quadratic runtime, worker-c to v2."""
 HOSTILE = (
@@ -121,10 +121,10 @@ def test_two_snapshots_on_the_command_line(tmp_path: Path, capsys: pytest.Captur
 def test_an_audit_of_json_stands_for_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = audit(recorded(), states.load(str(STATES)), scenario.parse(str(MOVED)), Thresholds(), None)
     second = now_of(recorded(), after_rules())
-    (tmp_path / "before.json").write_text(render_json(first))
-    (tmp_path / "after.json").write_text(render_json(second))
+    (tmp_path / "before.json").write_text(rendered("json", first))
+    (tmp_path / "after.json").write_text(rendered("json", second))
     assert run(["diff", str(tmp_path / "before.json"), str(tmp_path / "after.json"), "-o", "json"]) == 0
-    assert capsys.readouterr().out == diff_data.render_json(diff(first, second))
+    assert capsys.readouterr().out == as_json(diff(first, second))
 
 
 def test_what_nobody_predicted_is_named_and_exits_with_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,8 +137,8 @@ def test_what_nobody_predicted_is_named_and_exits_with_4(tmp_path: Path, capsys:
         ("weight 39",),
     )
     assert (only(found).outcome, found.summary.moved) == ("unpredicted", True)
-    (tmp_path / "b.json").write_text(render_json(audited(cluster(N1, A), V1, "runtime")))
-    (tmp_path / "a.json").write_text(render_json(now_of(cluster(N1, A), V2_LINEAR)))
+    (tmp_path / "b.json").write_text(rendered("json", audited(cluster(N1, A), V1, "runtime")))
+    (tmp_path / "a.json").write_text(rendered("json", now_of(cluster(N1, A), V2_LINEAR)))
     assert run(["diff", str(tmp_path / "b.json"), str(tmp_path / "a.json"), "--exit-code"]) == 4
     text = " ".join(capsys.readouterr().out.split())
     assert "default/a pod: unpredicted, 1/1 pods " in text
@@ -253,12 +253,12 @@ def test_hostile_names_act_in_no_format(name: str) -> None:
     for text in (html, markdown, table):
         assert not {"\x1b", "\u202e"} & set(text)
     assert max(map(len, table.splitlines())) <= 80
-    assert yaml.safe_load(diff_data.render_yaml(found)) == json.loads(diff_data.render_json(found))
+    assert yaml.safe_load(as_yaml(found)) == json.loads(as_json(found))
 
 
 def test_every_format_is_the_same_bytes_again_and_says_what_it_cuts() -> None:
     found = recorded_diff("v2+runtime", after_rules())
-    for render in (diff_html.render, diff_markdown.render, diff_table.render, diff_data.render_json):
+    for render in (diff_html.render, diff_markdown.render, diff_table.render, as_json):
         assert render(found) == render(recorded_diff("v2+runtime", after_rules()))
     many = [pod(f"p{n:04}", container("app", "1")) for n in range(3000)]
     large = diff(audited(cluster(N1, *many), V1), now_of(cluster(N1, *many), BOTH))
@@ -290,7 +290,7 @@ def test_wrong_usage(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("x.json").write_text(render_json(audited(cluster(N1, A))))
+    Path("x.json").write_text(rendered("json", audited(cluster(N1, A))))
     assert run(["diff", *arguments]) == 2
     assert capsys.readouterr().err == f"error: {error}\n"
 

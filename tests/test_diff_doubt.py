@@ -17,7 +17,8 @@ from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.judge.diff.nodes import same_ground
 from kubectl_cgaudit.judge.diff.types import Diff
 from kubectl_cgaudit.judge.thresholds import Thresholds
-from kubectl_cgaudit.report import diff_content, diff_data, diff_html, diff_markdown, diff_table
+from kubectl_cgaudit.plain import as_json, as_yaml
+from kubectl_cgaudit.report import diff_content, diff_html, diff_markdown, diff_table
 from tests.diff_support import BOTH, MOVED, N1, N2, A, after_rules, flat, now_of, of_nodes, only
 from tests.support import (
     STATES,
@@ -395,8 +396,8 @@ def test_the_contradictions_are_in_every_format() -> None:
     found = contradicted_diff()
     note = f"Now, the evidence on worker-b contradicts what was said: {SAYS}."
     assert note in " ".join(diff_table.render(found).split())
-    assert note in json.loads(diff_data.render_json(found))["summary"]["notes"]
-    assert note in yaml.safe_load(diff_data.render_yaml(found))["summary"]["notes"]
+    assert note in json.loads(as_json(found))["summary"]["notes"]
+    assert note in yaml.safe_load(as_yaml(found))["summary"]["notes"]
     rows = [*diff_content.node_rows(found.nodes), *diff_content.workload_rows(found.workloads)]
     assert {(row.outcome, row.because) for row in rows} == {
         ("came-true", ()),

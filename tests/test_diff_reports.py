@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.judge.diff.types import ContainerValues, Diff, LoneNode, LoneWorkload, Measure, NodeDiff, Outcome
-from kubectl_cgaudit.report import diff_content, diff_data, diff_html, diff_markdown, diff_table
+from kubectl_cgaudit.plain import as_yaml
+from kubectl_cgaudit.report import diff_content, diff_html, diff_markdown, diff_table
 from kubectl_cgaudit.report.diff_content import Row
 from tests.diff_support import N1, A, now_of
 from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
@@ -168,7 +169,7 @@ def test_the_values_of_a_side_are_said_once_each_and_three_at_most(
 
 
 def test_yaml_keeps_the_order_of_the_schema_and_the_letters_of_every_language() -> None:
-    text = diff_data.render_yaml(replace(PLAIN, description="größer"))
+    text = as_yaml(replace(PLAIN, description="größer"))
     assert "\ndescription: größer\n" in text
     names = [line.partition(":")[0] for line in text.splitlines() if line[0] not in " -"]
     assert names[:3] == ["schemaVersion", "toolVersion", "to"]

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import Audit, ExceptedFinding, Finding, Subject
-from kubectl_cgaudit.report import junit, prometheus
+from kubectl_cgaudit.report import prometheus
 from tests.hostile import HOSTILE, hand_made
-from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
+from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod, rendered
 from tests.test_table import BLIND, RECORDED
 
 XSD = etree.XMLSchema(etree.parse(Path(__file__).parent / "schemas" / "junit-10.xsd"))
@@ -22,7 +22,7 @@ Cases = dict[tuple[str, str], TestCase]
 
 
 def suites(audit: Audit) -> dict[str, TestSuite]:
-    text = junit.render(audit)
+    text = rendered("junit", audit)
     XSD.assertValid(etree.fromstring(text.encode()))
     return {suite.name.split()[0]: suite for suite in JUnitXml.fromstring(text.encode())}
 
@@ -38,7 +38,7 @@ def ended(found: Cases, *types: type) -> list[tuple[str, str]]:
 
 
 def test_the_schema_refuses_what_is_wrong() -> None:
-    assert not XSD.validate(etree.fromstring(junit.render(RECORDED).replace("classname", "class_").encode()))
+    assert not XSD.validate(etree.fromstring(rendered("junit", RECORDED).replace("classname", "class_").encode()))
 
 
 def test_the_recorded_cluster() -> None:
@@ -66,7 +66,7 @@ def test_the_recorded_cluster() -> None:
 
 
 def test_the_counts_of_the_whole_are_the_sums() -> None:
-    root = etree.fromstring(junit.render(BLIND).encode())
+    root = etree.fromstring(rendered("junit", BLIND).encode())
     assert {key: root.get(key) for key in ("tests", "failures", "errors")} == {
         "tests": str(len(root.findall(".//testcase"))),
         "failures": str(len(root.findall(".//failure"))),
@@ -144,7 +144,7 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: py
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     assert run([*RECORDED_FLAGS, "-o", "junit"]) == 0
     text = capsys.readouterr().out
-    assert text == junit.render(replace(RECORDED, generated_at="2023-11-14T22:13:20Z"))
+    assert text == rendered("junit", replace(RECORDED, generated_at="2023-11-14T22:13:20Z"))
     assert text.count('timestamp="2023-11-14T22:13:20Z"') == 14
 
 
@@ -159,7 +159,7 @@ def other(**fields: Any) -> Finding:
 
 
 def elements(audit: Any) -> dict[tuple[str, str], ElementTree.Element]:
-    root = ElementTree.fromstring(junit.render(audit))
+    root = ElementTree.fromstring(rendered("junit", audit))
     return {(each.get("classname", ""), each.get("name", "")): each for each in root.iter("testcase")}
 
 

@@ -13,11 +13,8 @@ import pytest
 
 from kubectl_cgaudit.cli import output
 from kubectl_cgaudit.cli.output import Output
-from kubectl_cgaudit.judge.audit import Audit
-from kubectl_cgaudit.report.formats import render
-from kubectl_cgaudit.report.pieces import whole
 from tests.simulator import Cluster, Simulator, Size, Store
-from tests.support import recorded_audit
+from tests.support import recorded_audit, rendered
 
 ROOT = Path(__file__).parent.parent
 KILLS = 200
@@ -94,17 +91,12 @@ main()
 """
 
 
-def written(name: str, audit: Audit) -> str:
-    made = render(name, audit)
-    return made if isinstance(made, str) else whole(made, audit)
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """An old audit and a new one, and where the reports are written: the old ones are there."""
     for age, to in (("old", "runtime"), ("new", "v2+runtime")):
         for name in ("html", "json"):
-            (tmp_path / f"{age}.{name}").write_text(written(name, recorded_audit(to)))
+            (tmp_path / f"{age}.{name}").write_text(rendered(name, recorded_audit(to)))
     for name in ("html", "json"):
         (tmp_path / f"audit.{name}").write_bytes((tmp_path / f"old.{name}").read_bytes())
     return tmp_path

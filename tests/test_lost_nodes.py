@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from kubectl_cgaudit.report import html, markdown, table
-from tests.support import ONE, V1, audited, cluster, container, node, pod
+from kubectl_cgaudit.report import html, markdown
+from tests.support import ONE, V1, audited, cluster, container, node, pod, rendered
 
 
 def test_a_rollback_to_v1_stops_pods_where_the_kubelet_refuses_v1(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_of_a_node_that_does_not_come_back_nothing_is_shown_after() -> None:
     twins = [pod(f"w-{on}", container("c", "1"), on=on) for on in ("a", "b")]
     audit = audited(cluster(*nodes, *twins), f"{V1}\n- {{match: {{name: a}}, cgroup: v2}}", "kubelet=1.35")
     assert [[case.stops for case in each.cases] for each in audit.nodes] == [[False], [True]]
-    wide, page = table.render_wide(audit).splitlines(), markdown.render(audit)
+    wide, page = rendered("wide", audit).splitlines(), markdown.render(audit)
     head = next(line for line in wide if line.startswith("NODE "))
     row = next(line for line in wide if line.startswith("b "))
     cells = dict(zip(re.split("  +", head), re.split("  +", row), strict=False))
@@ -54,7 +54,7 @@ def test_of_a_workload_that_stops_in_part_a_pod_that_stops_is_named() -> None:
     audit = audited(cluster(*nodes, *twins), f"{V1}\n- {{match: {{name: a}}, cgroup: v2}}", "kubelet=1.35")
     (workload,) = audit.workloads
     assert [(each.name, each.effects) for each in workload.pods] == [("agent-a", ()), ("agent-b", ("stops",))]
-    (row,) = [line for line in table.render_wide(audit).splitlines() if line.startswith("default/agent ")]
+    (row,) = [line for line in rendered("wide", audit).splitlines() if line.startswith("default/agent ")]
     assert re.split("  +", row)[4:7] == ["stops", "4 -> stops (agent-b on b)", "80% -> stops"]
     assert "| 2 | **does not run after the move** | likely | stops | 80% → stops |" in markdown.render(audit)
     assert '<b>stops</b><span class="also">4 × system.slice on b</span>' in html.render(audit)

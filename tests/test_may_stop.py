@@ -13,11 +13,10 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
 from kubectl_cgaudit.judge.saved import load
 from kubectl_cgaudit.judge.upgrade import upgraded
-from kubectl_cgaudit.report import appendix, cgroups, csv, explain, html, markdown, ndjson, table
+from kubectl_cgaudit.report import appendix, cgroups, explain, html, markdown
 from kubectl_cgaudit.report.closer import closer
-from kubectl_cgaudit.report.data import render_json
 from kubectl_cgaudit.report.screen import PLAIN
-from tests.support import V1, audited, cluster, compared, container, node, pod
+from tests.support import V1, audited, cluster, compared, container, node, pod, rendered
 
 TWO = pod("p", container("app", "1"), container("side", "100m"))
 LIMITED = pod("p", container("app", "10m", "15m"))
@@ -60,7 +59,7 @@ def test_the_worst_of_the_workload_is_that_it_stops(audit: Audit) -> None:
     assert (workload.may_stop, workload.effects) == (True, ("unknown", "nominal"))
     page = markdown.render(audit)
     assert "| unknown | stops..0% | 80% → stops in the worst case |" in page
-    (row,) = [line for line in table.render_wide(audit).splitlines() if line.startswith("default/p ")]
+    (row,) = [line for line in rendered("wide", audit).splitlines() if line.startswith("default/p ")]
     assert re.split("  +", row)[4:7] == ["stops..0%", "4 -> stops (p on n1)", "80% -> stops"]
     assert '<b>stops..0%</b><span class="also">4 × system.slice on n1</span>' in html.render(audit)
 
@@ -77,8 +76,8 @@ def test_the_closer_look_is_at_the_case_in_which_it_stops(audit: Audit) -> None:
 
 
 def test_what_never_comes_is_in_no_range() -> None:
-    rows = list(reader.DictReader(io.StringIO(csv.render(LOST), newline="")))
-    records = [json.loads(line) for line in ndjson.render(LOST).splitlines()]
+    rows = list(reader.DictReader(io.StringIO(rendered("csv", LOST), newline="")))
+    records = [json.loads(line) for line in rendered("ndjson", LOST).splitlines()]
     assert [(row["cases"], row["cases_stopping"]) for row in rows] == [("4", "2"), ("4", "2")]
     assert [(row["before_version"], row["after_version"]) for row in rows] == [("v1;v2", "v2"), ("v1;v2", "v2")]
     app, side = records
@@ -98,19 +97,19 @@ def test_what_never_comes_is_in_no_range() -> None:
 
 
 def test_what_stops_in_every_case_has_nothing_after() -> None:
-    (record,) = [json.loads(line) for line in ndjson.render(STOPPED).splitlines()]
+    (record,) = [json.loads(line) for line in rendered("ndjson", STOPPED).splitlines()]
     assert (record["cases"], record["cases_stopping"], record["before_share_least"]) == (1, 1, 0.8)
     nothing = [name for name, value in record.items() if value is None]
     assert nothing == [
         "generated_at",
         *[name for name in record if name.startswith(("after_", "change_", "pod_change_"))],
     ]
-    (row,) = reader.DictReader(io.StringIO(csv.render(STOPPED), newline=""))
+    (row,) = reader.DictReader(io.StringIO(rendered("csv", STOPPED), newline=""))
     assert {row[name] for name in nothing if name in row} == {""}
 
 
 def test_the_json_says_it_of_each_case_and_of_no_other() -> None:
-    written = json.loads(render_json(LOST))["workloads"][0]
+    written = json.loads(rendered("json", LOST))["workloads"][0]
     assert written["mayStop"] is True
     (of_pod,) = written["pods"]
     for cases in (of_pod["cases"], *[each["cases"] for each in of_pod["containers"]]):
@@ -124,11 +123,11 @@ def test_the_json_says_it_of_each_case_and_of_no_other() -> None:
 
 @pytest.mark.parametrize("audit", [LOST, FAILS, STOPPED], ids=["lost", "fails", "stopped"])
 def test_a_saved_audit_says_the_same(audit: Audit) -> None:
-    saved = load(render_json(audit).encode(), "x")
+    saved = load(rendered("json", audit).encode(), "x")
     assert shown(saved) == shown(audit)
-    assert (csv.render(saved), ndjson.render(saved), markdown.render(saved)) == (
-        csv.render(audit),
-        ndjson.render(audit),
+    assert (rendered("csv", saved), rendered("ndjson", saved), markdown.render(saved)) == (
+        rendered("csv", audit),
+        rendered("ndjson", audit),
         markdown.render(audit),
     )
 

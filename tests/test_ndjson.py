@@ -17,7 +17,7 @@ from kubectl_cgaudit.judge.audit import Audit, PodAudit
 from kubectl_cgaudit.report import csv, data, ndjson
 from kubectl_cgaudit.report.pieces import chunks
 from tests.hostile import HOSTILE, hand_made
-from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod
+from tests.support import RECORDED_FLAGS, audited, cluster, container, node, pod, rendered
 from tests.test_table import BLIND, RECORDED
 
 FILE = Path(ndjson.__file__).with_name("container.schema.json")
@@ -29,7 +29,7 @@ HALF_READ = audited(cluster(node(), pod("p", container("c", "1"), on="gone"), po
 
 
 def records(audit: Audit) -> list[dict[str, Any]]:
-    *lines, end = ndjson.render(audit).split("\n")
+    *lines, end = rendered("ndjson", audit).split("\n")
     assert end == ""
     found = [json.loads(line) for line in lines]
     for record in found:
@@ -165,7 +165,7 @@ def test_pods_are_read_once_for_all_formats() -> None:
 @pytest.mark.parametrize("audit", [RECORDED, BLIND], ids=["known", "open"])
 def test_duckdb_counts_what_the_report_counts(audit: Audit, tmp_path: Path) -> None:
     path = tmp_path / "a.ndjson"
-    path.write_text(ndjson.render(audit))
+    path.write_text(rendered("ndjson", audit))
     counted = "select effect, count(distinct (namespace, workload_kind, workload)) from FILE group by effect"
     assert dict(queried(path, counted)) == {name: count for name, count in audit.verdict.workloads.items() if count}
     pods = "select count(distinct (namespace, pod)), sum(unpredicted_pods) from FILE"
@@ -174,7 +174,7 @@ def test_duckdb_counts_what_the_report_counts(audit: Audit, tmp_path: Path) -> N
 
 def test_the_documented_question_tells_whom_to_warn(tmp_path: Path) -> None:
     path = tmp_path / "a.ndjson"
-    path.write_text(ndjson.render(RECORDED))
+    path.write_text(rendered("ndjson", RECORDED))
     (question,) = re.findall(r"```text\n(select .*?);\n```", DOCS.read_text(), re.DOTALL)
     assert queried(path, question.replace("read_ndjson('audit.ndjson')", "FILE")) == [
         ("data", "loses", 1),
@@ -209,7 +209,7 @@ def test_the_documented_types_are_those_of_the_schema() -> None:
 @pytest.mark.parametrize("audit", [RECORDED, BLIND], ids=["known", "open"])
 def test_duckdb_reads_it_with_the_documented_types(audit: Audit, tmp_path: Path) -> None:
     path = tmp_path / "a.ndjson"
-    path.write_text(ndjson.render(audit))
+    path.write_text(rendered("ndjson", audit))
     guessed = dict(row[:2] for row in duckdb.sql(f"describe select * from read_ndjson('{path}')").fetchall())
     # A column that is null in every record has no type of its own.
     assert {name: kind for name, kind in guessed.items() if kind not in ('"NULL"', "JSON")}.items() <= {
@@ -221,7 +221,7 @@ def test_duckdb_reads_it_with_the_documented_types(audit: Audit, tmp_path: Path)
 
 
 def test_every_value_has_the_type_of_its_field() -> None:
-    lines = ndjson.render(BLIND).splitlines()
+    lines = rendered("ndjson", BLIND).splitlines()
     assert len(lines) == len(records(BLIND)) > 30
     for line in lines:
         assert msgspec.json.encode(msgspec.json.decode(line, type=ndjson.ContainerRecord)).decode() == line
@@ -236,4 +236,4 @@ def test_hostile_names(name: str) -> None:
 
 def test_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*RECORDED_FLAGS, "-o", "ndjson"]) == 0
-    assert capsys.readouterr().out == ndjson.render(RECORDED)
+    assert capsys.readouterr().out == rendered("ndjson", RECORDED)

@@ -14,10 +14,8 @@ from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.judge.audit import Audit, Finding
 from kubectl_cgaudit.judge.policy.apply import apply
 from kubectl_cgaudit.judge.policy.read import load, parse
-from kubectl_cgaudit.report import junit, sarif
-from kubectl_cgaudit.report.data import render_json
 from kubectl_cgaudit.report.formats import FORMATS
-from tests.support import RECORDED_FLAGS, V2_LINEAR, audited, cluster, container, node, pod, recorded_audit
+from tests.support import RECORDED_FLAGS, V2_LINEAR, audited, cluster, container, node, pod, recorded_audit, rendered
 
 AUDIT = recorded_audit()
 DAY = date(2026, 6, 1)
@@ -275,7 +273,7 @@ def test_flags_that_share_standard_input_and_flags_of_other_commands(capsys: pyt
 
 
 def test_sarif_suppresses_what_is_excepted() -> None:
-    results = json.loads(sarif.render(under(FULL)))["runs"][0]["results"]
+    results = json.loads(rendered("sarif", under(FULL)))["runs"][0]["results"]
     assert len(results) == 22
     assert next((each["ruleId"], each["suppressions"]) for each in results if each["suppressions"]) == (
         "CGA201",
@@ -293,19 +291,19 @@ def test_sarif_suppresses_what_is_excepted() -> None:
     def prints(audit: Audit) -> list[Any]:
         return sorted(
             each["partialFingerprints"]["ruleAndSubject/v1"]
-            for each in json.loads(sarif.render(audit))["runs"][0]["results"]
+            for each in json.loads(rendered("sarif", audit))["runs"][0]["results"]
         )
 
     assert prints(under(FULL)) == prints(AUDIT)
 
 
 def test_junit_passes_what_is_excepted_and_says_so() -> None:
-    text = junit.render(under(FULL))
+    text = rendered("junit", under(FULL))
     case = text[text.index('<testcase classname="CGA201.shop" name="Deployment checkout"') :].split("</testcase>")[0]
     assert "<failure" not in case
     assert "<system-out>excepted (p.yaml exception 1: agreed in CHG-123, until 2026-12-31): high CGA201: " in case
     assert '<testcase classname="CGA002.audit" name="exceptions" time="0"/>' in text
-    assert "CGA002" not in junit.render(AUDIT)
+    assert "CGA002" not in rendered("junit", AUDIT)
 
 
 def test_hostile_reasons_are_escaped_everywhere() -> None:
@@ -323,9 +321,9 @@ def test_hostile_reasons_are_escaped_everywhere() -> None:
 
 
 def test_an_audit_without_a_policy_has_none_of_it() -> None:
-    found = json.loads(render_json(AUDIT))
+    found = json.loads(rendered("json", AUDIT))
     assert [found[key] for key in ("policy", "excepted", "baseline", "known", "fixed")] == [None, [], None, [], []]
-    assert msgspec.json.decode(render_json(under(FULL)), type=Audit).excepted == under(FULL).excepted
+    assert msgspec.json.decode(rendered("json", under(FULL)), type=Audit).excepted == under(FULL).excepted
 
 
 def test_a_policy_comes_before_a_baseline_and_not_after(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,9 +15,7 @@ from kubectl_cgaudit.collect.snapshot import encode, pack
 from kubectl_cgaudit.errors import InputError
 from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Known
 from kubectl_cgaudit.judge.saved import _problems, load
-from kubectl_cgaudit.report.data import render_json
-from kubectl_cgaudit.report.formats import FORMATS, render
-from kubectl_cgaudit.report.pieces import whole
+from kubectl_cgaudit.report.formats import FORMATS
 from tests.hostile import HOSTILE, hand_made
 from tests.support import (
     GOLDEN,
@@ -30,6 +28,7 @@ from tests.support import (
     recorded,
     recorded_audit,
     recorded_blind,
+    rendered,
 )
 from tests.test_baseline import AUDIT
 
@@ -57,18 +56,18 @@ def _sound(audit: Audit) -> Audit:
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_strings_survive_the_json(name: str) -> None:
     audit = _sound(hand_made(name))
-    assert load(render_json(audit).encode(), "x") == audit
+    assert load(rendered("json", audit).encode(), "x") == audit
 
 
 @pytest.mark.parametrize("audit", [recorded_audit(), audited(recorded_blind())])
 def test_a_real_audit_is_the_same_json_again(audit: object) -> None:
-    text = render_json(audit)  # type: ignore[arg-type]
-    assert render_json(load(text.encode(), "x")) == text
+    text = rendered("json", audit)  # type: ignore[arg-type]
+    assert rendered("json", load(text.encode(), "x")) == text
 
 
 def test_gzip_and_an_incomplete_audit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.json.gz"
-    path.write_bytes(gzip.compress(render_json(_sound(hand_made(complete=False))).encode()))
+    path.write_bytes(gzip.compress(rendered("json", _sound(hand_made(complete=False))).encode()))
     assert run(["report", str(path)]) == 3
     assert "INCOMPLETE" in capsys.readouterr().out
 
@@ -79,8 +78,7 @@ def test_an_audit_that_the_schema_1_0_wrote(name: str, capsys: pytest.CaptureFix
     assert run(["report", str(GOLDEN / "audit-1.0.json.gz"), "-o", name]) == 0
     text = capsys.readouterr().out
     older, today = load(gzip.decompress((GOLDEN / "audit-1.0.json.gz").read_bytes()), "x"), recorded_audit()
-    made = render(name, replace(today, tool_version=older.tool_version))
-    expected = made if isinstance(made, str) else whole(made, today)
+    expected = rendered(name, replace(today, tool_version=older.tool_version))
     if name in ("csv", "ndjson", "prometheus"):
         # What these hold the old one said too.
         assert text == expected
@@ -109,8 +107,8 @@ def test_an_older_audit_is_completed_from_what_is_in_it() -> None:
 
 def test_an_audit_of_a_newer_minor_version_is_written_again_as_what_is_read_of_it() -> None:
     today = recorded_audit()
-    newer = json.loads(render_json(today)) | {"schemaVersion": "1.99", "added": [1]}
-    assert render_json(load(json.dumps(newer).encode(), "x")) == render_json(today)
+    newer = json.loads(rendered("json", today)) | {"schemaVersion": "1.99", "added": [1]}
+    assert rendered("json", load(json.dumps(newer).encode(), "x")) == rendered("json", today)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +176,7 @@ def test_parts_that_do_not_fit_together_are_an_error_and_no_traceback() -> None:
     }
     for problem, broken in damaged.items():
         with pytest.raises(InputError, match=f"^x is a damaged audit: {problem}; save an audit"):
-            load(render_json(broken).encode(), "x")
+            load(rendered("json", broken).encode(), "x")
 
 
 Change = Callable[[Any], None]
@@ -229,8 +227,8 @@ def _handlers(audit: Any) -> None:
 def test_numbers_that_no_node_has_are_an_error_and_no_traceback(change: Change, problem: str) -> None:
     placed = pod("api", container("app", "1"), container("log", "100m"))
     found = audited(cluster(node(), placed), "- {runtimes: {default: runc 1.3.6}}")
-    written = json.loads(render_json(found))
-    assert render_json(load(json.dumps(written).encode(), "x")) == render_json(found)
+    written = json.loads(rendered("json", found))
+    assert rendered("json", load(json.dumps(written).encode(), "x")) == rendered("json", found)
     change(written)
     with pytest.raises(InputError, match=f"^x is a damaged audit: {re.escape(problem)}"):
         load(json.dumps(written).encode(), "x")

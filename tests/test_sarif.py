@@ -13,7 +13,7 @@ from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.judge.audit import Audit, ExceptedFinding, Finding, Subject
 from kubectl_cgaudit.report import sarif
 from tests.hostile import HOSTILE, hand_made
-from tests.support import RECORDED_FLAGS, V2_LINEAR, audited, cluster, container, node, pod
+from tests.support import RECORDED_FLAGS, V2_LINEAR, audited, cluster, container, node, pod, rendered
 from tests.test_table import BLIND, RECORDED
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas" / "sarif-2.1.0.json").read_text())
@@ -22,14 +22,14 @@ HALF_READ = audited(cluster(node(), pod("p", container("c", "1"), on="gone"), po
 
 
 def one_run(audit: Audit) -> dict[str, Any]:
-    log = json.loads(sarif.render(audit))
+    log = json.loads(rendered("sarif", audit))
     VALIDATOR.validate(log)
     (found,) = log["runs"]
     return dict(found)
 
 
 def test_the_validator_refuses_what_is_wrong() -> None:
-    log = json.loads(sarif.render(RECORDED))
+    log = json.loads(rendered("sarif", RECORDED))
     log["runs"][0]["results"][0]["level"] = "bad"
     with pytest.raises(jsonschema.ValidationError):
         VALIDATOR.validate(log)
@@ -190,7 +190,7 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: py
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     assert run([*RECORDED_FLAGS, "-o", "sarif"]) == 0
     text = capsys.readouterr().out
-    assert text == sarif.render(replace(RECORDED, generated_at="2023-11-14T22:13:20Z"))
+    assert text == rendered("sarif", replace(RECORDED, generated_at="2023-11-14T22:13:20Z"))
     assert json.loads(text)["runs"][0]["invocations"][0]["endTimeUtc"] == "2023-11-14T22:13:20Z"
 
 
@@ -205,7 +205,7 @@ def other(**fields: Any) -> Finding:
 
 
 def run_of(audit: Any) -> Any:
-    return json.loads(sarif.render(audit))["runs"][0]
+    return json.loads(rendered("sarif", audit))["runs"][0]
 
 
 def test_sarif_tells_of_every_gap_doubt_and_note() -> None:

@@ -33,6 +33,7 @@ from tests.support import (
     pod,
     recorded_audit,
     recorded_blind,
+    rendered,
 )
 
 RECORDED = recorded_audit()
@@ -130,14 +131,14 @@ def test_what_a_finding_is_about_is_said_once_and_counted_as_what_it_is() -> Non
     )
     assert (title, seen) == ("CGA001 audit incomplete: 1 gap", "pods: not read.")
     assert (both, names, first) == ("CGA001 audit incomplete: 2 gaps", "pods, node x", "pods: not read.")
-    told = table.render_wide(replace(RECORDED, findings=tuple(coverage_rule.gaps(gaps))))
+    told = rendered("wide", replace(RECORDED, findings=tuple(coverage_rule.gaps(gaps))))
     assert findings(told, "CGA001") == ["CGA001 audit incomplete: 2 gaps", "pods: not read.", "node x: no CPU."]
     (if_,) = (replace(each, when="worker-a on v2") for each in coverage_rule.gaps(gaps[:1]))
-    assert findings(table.render_wide(replace(RECORDED, findings=(if_,))), "CGA001")[1:] == [
+    assert findings(rendered("wide", replace(RECORDED, findings=(if_,))), "CGA001")[1:] == [
         "pods (worker-a on v2): pods: not read."
     ]
     other = replace(if_, when="", seen="podsling: not read.")
-    assert findings(table.render_wide(replace(RECORDED, findings=(other,))), "CGA001")[1:] == [
+    assert findings(rendered("wide", replace(RECORDED, findings=(other,))), "CGA001")[1:] == [
         "pods: podsling: not read."
     ]
 
@@ -179,9 +180,8 @@ def test_what_is_cut_is_said() -> None:
     assert lines[place + 2].endswith("   2  loses, moves  -61%..0%   payments-with-a… -15%")
     worker = lines.index("worker-c-with-a-name-that-goes-on-and-on")
     assert lines[worker + 1] == " " * 28 + "v1 -> v2  3.7 : 1 -> 1.45 : 1  79% -> 59%    assumed"
-    assert (
-        "platform-with-a-name-that-goes-on-and-on/node-exporter-with-a-name-that-goes-on-and-on"
-        in table.render_wide(long)
+    assert "platform-with-a-name-that-goes-on-and-on/node-exporter-with-a-name-that-goes-on-and-on" in rendered(
+        "wide", long
     )
 
 
@@ -287,7 +287,7 @@ def test_effects_beyond_two_stay_whole() -> None:
 
 
 def test_wide_has_a_title_over_every_column() -> None:
-    lines = table.render_wide(RECORDED).splitlines()
+    lines = rendered("wide", RECORDED).splitlines()
     title = next(line for line in lines if line.startswith("WORKLOAD"))
     row = next(line for line in lines if line.startswith("shop/checkout d"))
     assert title.split("  ")[0] == "WORKLOAD"
@@ -296,7 +296,7 @@ def test_wide_has_a_title_over_every_column() -> None:
 
 
 def test_wide_names_the_pod_of_each_number_where_they_differ() -> None:
-    text = table.render_wide(RECORDED)
+    text = rendered("wide", RECORDED)
     (cart,) = [line for line in text.splitlines() if line.startswith("shop/cart ")]
     assert "0.00507 -> 0.00507 (cart-8bfb4e1aa-af02c on worker-a) " in cart
     assert " 0.02% -> 0.2% (cart-8bfb4e1aa-bf28a on worker-c) " in cart
@@ -405,7 +405,7 @@ def test_the_narrow_table_says_where_the_rest_of_the_low_findings_is() -> None:
         return " ".join(text.split())
 
     assert said in lines(table.render(found))
-    assert said not in lines(table.render_wide(found))
+    assert said not in lines(rendered("wide", found))
     grave = replace(found, findings=tuple(each for each in found.findings if each.severity != "low"))
     assert said not in lines(table.render(grave))
 

@@ -17,6 +17,7 @@ from kubectl_cgaudit.errors import InputError, UsageError
 from kubectl_cgaudit.judge import scenario
 from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.judge.scenario import Scenario
+from kubectl_cgaudit.plain import as_json, as_yaml
 from kubectl_cgaudit.report.escape import visible
 
 _FORMATS = ("table", "markdown", "json", "html", "yaml")
@@ -99,14 +100,14 @@ def _open(audit: Audit) -> bool:
 
 
 def _text(each: output.Output, result: Any) -> str:
-    from kubectl_cgaudit.report import diff_data, diff_html, diff_markdown, diff_table
+    from kubectl_cgaudit.report import diff_html, diff_markdown, diff_table
 
     write: dict[str, Callable[[Any], str]] = {
         "table": lambda found: diff_table.render(found, output.screen(each)),
         "markdown": diff_markdown.render,
-        "json": diff_data.render_json,
+        "json": as_json,
         "html": diff_html.render,
-        "yaml": diff_data.render_yaml,
+        "yaml": as_yaml,
     }
     return write[each.format](result)
 

@@ -12,7 +12,7 @@ from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
 from kubectl_cgaudit.judge.figures import Figures, Form
 from kubectl_cgaudit.report.blanks import Kept, filled
 from kubectl_cgaudit.report.escape import visible
-from kubectl_cgaudit.report.pieces import Part, Pieces, whole
+from kubectl_cgaudit.report.pieces import Part, Pieces
 from kubectl_cgaudit.report.ranges import CHANGES, MEASURES, OWN, Face, Number, faces_of, held, parts_of, rows, versions
 from kubectl_cgaudit.report.screen import PLAIN, Screen
 
@@ -73,11 +73,6 @@ def pieces(audit: Audit, screen: Screen = PLAIN) -> Pieces:  # noqa: ARG001 - th
         )
 
     return Pieces([_LINE(COLUMNS)], each)
-
-
-def render(audit: Audit, screen: Screen = PLAIN) -> str:
-    """The audit as CSV."""
-    return whole(pieces(audit, screen), audit)
 
 
 def _empty_after(cells: int) -> str:

@@ -13,7 +13,7 @@ from kubectl_cgaudit.judge.figures import Figures, Fixed, Form
 from kubectl_cgaudit.judge.findings import Findings
 from kubectl_cgaudit.plain import as_yaml, indented
 from kubectl_cgaudit.report.blanks import BLANK, Kept, filled, with_blanks
-from kubectl_cgaudit.report.pieces import Part, Pieces, whole
+from kubectl_cgaudit.report.pieces import Part, Pieces
 
 # What YAML does not take raw, also between quotes: https://yaml.org/spec/1.2.2/#51-character-set
 _NOT_PRINTABLE = re.compile(
@@ -192,13 +192,3 @@ def _printable(text: str) -> str:
 def _escaped(character: str) -> str:
     code = ord(character)
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def render_json(audit: Audit) -> str:
-    """All of the JSON."""
-    return whole(json_pieces(audit), audit)
-
-
-def render_yaml(audit: Audit) -> str:
-    """All of the YAML."""
-    return whole(yaml_pieces(audit), audit)

@@ -13,7 +13,7 @@ from kubectl_cgaudit.judge.audit import Audit, Finding, GapRecord, Subject
 from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.links import finding_page
-from kubectl_cgaudit.report.pieces import Pieces, together, whole
+from kubectl_cgaudit.report.pieces import Pieces, together
 
 _ABOUT_NODES = frozenset(rule.id for rule in catalogue.RULES if rule.about == "node")
 _FAILS = frozenset({"critical", "high", "medium"})
@@ -88,11 +88,6 @@ class _Asked(Struct, frozen=True):
 def pieces(audit: Audit) -> Pieces:
     """JUnit XML as Jenkins' junit-10.xsd describes it."""
     return Pieces(together(_document(audit)))
-
-
-def render(audit: Audit) -> str:
-    """All of it."""
-    return whole(pieces(audit), audit)
 
 
 def _document(audit: Audit) -> Iterator[str]:

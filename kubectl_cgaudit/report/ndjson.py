@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from kubectl_cgaudit.judge.audit import Audit, Confidence, Effect, WorkloadAudit
 from kubectl_cgaudit.judge.figures import Figures, Form
 from kubectl_cgaudit.report.blanks import BLANK, Kept, filled, with_blanks
-from kubectl_cgaudit.report.pieces import Part, Pieces, whole
+from kubectl_cgaudit.report.pieces import Part, Pieces
 from kubectl_cgaudit.report.ranges import CHANGES, OWN, Face, faces_of, held, parts_of, rows, versions
 
 Versions = Annotated[
@@ -117,11 +117,6 @@ def pieces(audit: Audit) -> Pieces:
         )
 
     return Pieces([], each)
-
-
-def render(audit: Audit) -> str:
-    """All of it."""
-    return whole(pieces(audit), audit)
 
 
 class _OfPod(Struct, gc=False):

@@ -47,11 +47,6 @@ def together(texts: Iterable[str]) -> Iterator[str]:
     yield "".join(kept)
 
 
-def whole(pieces: Pieces, audit: Audit) -> str:
-    """All of a report."""
-    return "".join(chunks([pieces], audit, lambda _, text: text))
-
-
 def chunks(
     reports: Iterable[Pieces], audit: Audit, write: Callable[[int, str], str], progress: Progress = silent
 ) -> Iterator[str]:

@@ -17,7 +17,7 @@ from kubectl_cgaudit.judge.rules.coverage import Behind
 from kubectl_cgaudit.plain import indented
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.links import HOMEPAGE, finding_page
-from kubectl_cgaudit.report.pieces import Pieces, together, whole
+from kubectl_cgaudit.report.pieces import Pieces, together
 from kubectl_cgaudit.text import NAMED, capital
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -34,11 +34,6 @@ _OWN = "\ue000"
 def pieces(audit: Audit) -> Pieces:
     """The audit as one SARIF run. Every result has a physical location: code scanning refuses results without."""
     return Pieces(together(_text(audit)))
-
-
-def render(audit: Audit) -> str:
-    """All of it."""
-    return whole(pieces(audit), audit)
 
 
 def _text(audit: Audit) -> Iterator[str]:

@@ -7,7 +7,7 @@ from itertools import chain, groupby, islice
 from kubectl_cgaudit.judge.audit import EFFECTS, Audit, Coverage, Finding
 from kubectl_cgaudit.report import apart, table_nodes, table_workloads, thresholds
 from kubectl_cgaudit.report.colour import paint
-from kubectl_cgaudit.report.pieces import Pieces, together, whole
+from kubectl_cgaudit.report.pieces import Pieces, together
 from kubectl_cgaudit.report.screen import PLAIN, Screen, wrap
 from kubectl_cgaudit.report.words import counted, named
 
@@ -32,11 +32,6 @@ def render(audit: Audit, screen: Screen = PLAIN) -> str:
 def pieces_wide(audit: Audit, screen: Screen = PLAIN) -> Pieces:
     """The audit with every workload, its containers' nominal weights and its shares; lines as long as they get."""
     return Pieces(together(_Table(screen, _WIDE, wide=True).text(audit)))
-
-
-def render_wide(audit: Audit, screen: Screen = PLAIN) -> str:
-    """All of it."""
-    return whole(pieces_wide(audit, screen), audit)
 
 
 class _Table:

@@ -9,8 +9,7 @@ import msgspec
 from kubectl_cgaudit.collect import snapshot
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.model import Cluster
-from kubectl_cgaudit.report.data import render_json
-from tests.support import GOLDEN, audited, golden_json
+from tests.support import GOLDEN, audited, golden_json, rendered
 
 _PODS = ("index-rebuild-4d962", "postgres-0", "checkout-d5491e7e7-1fc23", "waiting-for-gpu")
 _NODES = ("worker-a", "worker-b")
@@ -88,7 +87,7 @@ def cluster() -> Cluster:
 @cache
 def audit() -> Any:
     """The audit of that cluster, as its JSON holds it."""
-    return json.loads(render_json(audited(cluster(), (GOLDEN / "states.yaml").read_text())))
+    return json.loads(rendered("json", audited(cluster(), (GOLDEN / "states.yaml").read_text())))
 
 
 @cache

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import yaml
 from msgspec.structs import replace
 
+from kubectl_cgaudit import plain
 from kubectl_cgaudit.collect import files, kubelet_answers, live, quantity, selector, snapshot
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.configz import config
@@ -23,12 +24,11 @@ from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.judge import saved, scenario, thresholds
-from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.judge.build import audit
 from kubectl_cgaudit.judge.diff.build import diff
-from kubectl_cgaudit.report import diff_data, diff_html, diff_markdown, diff_table
-from kubectl_cgaudit.report.formats import FORMATS, render
-from kubectl_cgaudit.report.pieces import whole as joined
+from kubectl_cgaudit.report import diff_html, diff_markdown, diff_table
+from kubectl_cgaudit.report.formats import FORMATS
+from tests.support import rendered
 from tools.fuzz import seeds
 from tools.fuzz.check import Target, WrongError
 from tools.fuzz.mutate import as_json, damage, numbers, structure, weird
@@ -158,17 +158,17 @@ def report(random: Random) -> bool:
     found = saved.load(body, "audit.json")
     if whole is False:
         raise WrongError("half an audit is an audit")
-    _written(random.choice(FORMATS), found)
+    rendered(random.choice(FORMATS), found)
     return True
 
 
 def figures(random: Random) -> bool:
     """An audit with other numbers than it had: what is taken for an audit can be written in all formats, and compared."""
     found = saved.load(as_json(numbers(random, seeds.audit())), "audit.json")
-    _written(random.choice(FORMATS), found)
+    rendered(random.choice(FORMATS), found)
     sound = saved.load(as_json(seeds.audit()), "sound.json")
     compared = diff(found, sound) if random.randrange(2) else diff(sound, found)
-    random.choice((diff_table.render, diff_markdown.render, diff_html.render, diff_data.render_json))(compared)
+    random.choice((diff_table.render, diff_markdown.render, diff_html.render, plain.as_json))(compared)
     return True
 
 
@@ -312,14 +312,9 @@ def _judge(random: Random, cluster: Cluster) -> None:
     if not random.randrange(_JUDGED):
         result = audit(cluster, (), scenario.parse("v2+runtime"), thresholds.parse(()), None)
         name = random.choice(FORMATS)
-        text = _written(name, result)
+        text = rendered(name, result)
         if not text.strip() and name != "ndjson":  # A line for each pod, and there may be none.
             raise WrongError("an empty report")
-
-
-def _written(name: str, result: Audit) -> str:
-    made = render(name, result)
-    return made if isinstance(made, str) else joined(made, result)
 
 
 @cache
