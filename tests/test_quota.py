@@ -3,7 +3,7 @@
 import pytest
 
 from kubectl_cgaudit.cgroups.version import KubeletVersion, rounds_pod_quota
-from kubectl_cgaudit.predict.quota import milli_to_quota, round_up
+from kubectl_cgaudit.predict.quota import as_limit, milli_to_quota, quota_to_milli, round_up
 from tests.support import cluster, compared, container, node, pod
 
 
@@ -19,6 +19,21 @@ def test_quota_of_a_limit(milli: int, quota: int) -> None:
 )
 def test_systemd_rounds_up_to_one_percent(quota: int, rounded: int) -> None:
     assert round_up(quota) == rounded
+
+
+@pytest.mark.parametrize(
+    ("quota", "period", "milli", "limit"),
+    [
+        (8000, 100_000, 80, "80m"),
+        (7750, 100_000, 78, "77.5m"),
+        (1234, 12_345, 100, "100m"),
+        (1000, 12_345, 82, "81m"),
+        (200_000, 100_000, 2000, "2000m"),
+    ],
+)
+def test_the_limit_of_a_quota(quota: int, period: int, milli: int, limit: str) -> None:
+    """The last but one: no quota is smaller than 1000 us, and 81m has that, too."""
+    assert (quota_to_milli(quota, period), as_limit(quota, period)) == (milli, limit)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,17 @@ def milli_to_quota(limit_milli: int, period_us: int = PERIOD_US) -> int:
     return max(SMALLEST_QUOTA_US, limit_milli * period_us // 1000)
 
 
+def quota_to_milli(quota_us: int, period_us: int) -> int:
+    """The least limit in thousandths of a CPU that has this quota or more: quotas are whole microseconds, cut off."""
+    return -(-quota_us * 1000 // period_us)
+
+
+def as_limit(quota_us: int, period_us: int) -> str:
+    """The limit that has this quota, as a spec writes it; the smallest quota may lie between two."""
+    limit = quota_to_milli(quota_us, period_us)
+    return f"{limit}m" if milli_to_quota(limit, period_us) == quota_us else f"{quota_us * 1000 / period_us:.4g}m"
+
+
 def round_up(quota_us: int, period_us: int = PERIOD_US) -> int:
     """The quota as systemd stores it: 1% of a CPU is its smallest step, and it is rounded up to one.
 

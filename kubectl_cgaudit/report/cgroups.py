@@ -7,6 +7,7 @@ from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.confidence import of_handlers
 from kubectl_cgaudit.judge.rounding import rounded
 from kubectl_cgaudit.plain import Rows
+from kubectl_cgaudit.predict.quota import as_limit
 from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.report import fates
 from kubectl_cgaudit.report.beside import beside
@@ -160,4 +161,4 @@ def _value(cgroup: Cgroup | None) -> str:
 
 
 def _quota(cgroup: Cgroup | None) -> str:
-    return "" if cgroup is None or cgroup.quota_us is None else f"{cgroup.quota_us * 1000 // cgroup.period_us}m"
+    return "" if cgroup is None or cgroup.quota_us is None else as_limit(cgroup.quota_us, cgroup.period_us)

@@ -13,7 +13,14 @@ from kubectl_cgaudit.judge.confidence import taken_for_granted
 from kubectl_cgaudit.judge.rules.catalogue import LIMIT_CHANGED, WILL_NOT_START
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Pairs, PodRule, graded, narrowed, pod_hits
 from kubectl_cgaudit.judge.rules.looks import Look
-from kubectl_cgaudit.predict.quota import cannot_start, container_quota, milli_to_quota, pod_quota
+from kubectl_cgaudit.predict.quota import (
+    as_limit,
+    cannot_start,
+    container_quota,
+    milli_to_quota,
+    pod_quota,
+    quota_to_milli,
+)
 from kubectl_cgaudit.text import capital
 
 _MILLI_A_STEP = 10
@@ -66,7 +73,7 @@ def _failing(node: str, pod: Pod, container: Container, used: str, case: PodCase
         of_the_pod = _decides(pod, then)
         whose = " of the pod" if of_the_pod else ""
         # The smallest quota may be that of more than a step.
-        write = _step(_limit_with(milli_to_quota(limit, then.period_us), then.period_us))
+        write = _step(quota_to_milli(milli_to_quota(limit, then.period_us), then.period_us))
         further = "; ".join(_goes_with(pod, write, of_the_pod))
         by_then = "before the container is next created" if already else "before the move"
         on_v2 = "leave the node on cgroup v2" if now.cgroup == "v2" else "move the node to cgroup v2 first"
@@ -131,17 +138,6 @@ def _goes_with(pod: Pod, write: int, of_the_pod: bool) -> list[str]:
     return further
 
 
-def _limit_with(quota: int, period_us: int) -> int:
-    """The least limit, in thousandths of a CPU, that has this quota or more: quotas are whole microseconds, cut off."""
-    return -(-quota * 1000 // period_us)
-
-
-def _acts_as(quota: int, period_us: int) -> str:
-    """The limit that has this quota; the smallest quota may lie between two."""
-    limit = _limit_with(quota, period_us)
-    return f"{limit}m" if milli_to_quota(limit, period_us) == quota else f"{quota * 1000 / period_us:.4g}m"
-
-
 def _step(milli: int) -> int:
     """The next limit that is stored as it is."""
     return -(-milli // _MILLI_A_STEP) * _MILLI_A_STEP
@@ -166,11 +162,11 @@ def _changed(pod: Pod, container: Container, used: str, case: PodCase) -> Look |
     size = (quota * 1000 / then.period_us - limit) / limit
 
     def words() -> tuple[str, str]:
-        acts = _acts_as(quota, then.period_us)
+        acts = as_limit(quota, then.period_us)
         was = "no quota" if before is None else f"{before} us"
         change = f"as it does now ({quota} us)" if already else f"({was} now, {quota} us after)"
         what = f"Container {container.name} of {pod.namespace}/{pod.name}"
         seen = f"{what}: a limit of {limit}m acts as {acts} after the move {change}."
-        return seen, _as_it_acts(pod, container, acts, _limit_with(quota, then.period_us))
+        return seen, _as_it_acts(pod, container, acts, quota_to_milli(quota, then.period_us))
 
     return Look((0.0 if already else 1000.0) + size, words)
