@@ -16,6 +16,7 @@ from tests.support import (
     cluster,
     compared,
     container,
+    golden_json,
     half_restarted,
     node,
     of_rule,
@@ -86,6 +87,29 @@ def test_a_states_file_holds_for_containers_created_from_now_on() -> None:
     }
     assert weights == {"now": [20, 1], "after": [59, 6]}
     assert len(comparison.state.contradictions) == 2
+
+
+def test_what_is_left_over_has_the_quota_of_the_release_that_created_it() -> None:
+    """The kernel's own files of worker-b, whose containers runc 1.1.15 created: it writes the raw quota, runc 1.3.6 does not."""
+    rules = "- {match: {name: worker-b}, runtimes: {default: runc 1.3.6}}"
+    objects = with_kubelets(recorded())
+    (comparison,) = [each for each in compared(objects, rules, "v2") if each.node.name == "worker-b"]
+    held = {
+        (row["pod"], row["container"]): (row["weight"], row["quota_us"])
+        for row in golden_json("cgroups.json")
+        if row["node"] == "worker-b" and row["level"] == "container"
+    }
+    predicted = {
+        (tree.pod.name, container.name): (found.weight, found.quota_us)
+        for tree in comparison.cases[0].before.pods
+        for container, found in tree.containers
+    }
+    assert predicted.items() <= held.items()
+    assert predicted["redis-0", "exporter"] == (1, 2500)
+    finding = of_rule(audited(objects, rules, "v2"), "CGA302")["data/redis"]
+    assert finding.seen == (
+        "Container exporter of data/redis-0: a limit of 25m acts as 30m after the move (2500 us now, 3000 us after)."
+    )
 
 
 @pytest.mark.parametrize(

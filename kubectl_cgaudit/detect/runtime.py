@@ -45,11 +45,14 @@ def bare(formula: Formula) -> Runtime:
 def of_handler(handler: str, formula: Formula) -> Runtime:
     """The runtime of a handler, of this formula where its name does not speak of one that has only one."""
     name = named_by(handler)
-    if name in ALWAYS:
-        return parse(name)
-    if name is None:
-        return bare(formula)
-    return Runtime(name, None, formula, _rounds(name, quadratic=formula == "quadratic"))
+    return parse(name) if name in ALWAYS else of_name(name, formula)
+
+
+def of_name(name: str | None, formula: Formula) -> Runtime:
+    """A runtime of this name, where there is one, in a release that has this formula."""
+    return (
+        bare(formula) if name is None else Runtime(name, None, formula, _rounds(name, quadratic=formula == "quadratic"))
+    )
 
 
 def parse(text: str) -> Runtime:

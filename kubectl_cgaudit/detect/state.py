@@ -1,6 +1,7 @@
 """What a node is in one moment: as far as it is known, and with every open question answered one way."""
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Literal
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from kubectl_cgaudit.cgroups.paths import Driver
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, FORMULAS, Formula, linear
 from kubectl_cgaudit.detect.evidence import CONFIGZ, Confidence, Evidence
-from kubectl_cgaudit.detect.runtime import Runtime, of_handler
+from kubectl_cgaudit.detect.runtime import Runtime, of_handler, of_name
 
 CgroupVersion = Literal["v1", "v2"]
 VERSIONS: tuple[CgroupVersion, ...] = ("v1", "v2")
@@ -44,8 +45,7 @@ class Leftover(Struct, frozen=True):
     container: str
     handler: str
     weight: int
-    formula: str
-    """`linear`, `quadratic`, or `neither`."""
+    formula: Formula | Literal["neither"]
 
 
 class State(Struct, frozen=True):
@@ -99,7 +99,7 @@ class State(Struct, frozen=True):
         return self.basis.get(what, NOT_KNOWN)
 
 
-class Setup(Struct, frozen=True):
+class Setup(Struct, frozen=True, dict=True):
     """A state with nothing left open: what a prediction is made for."""
 
     cgroup: CgroupVersion
@@ -129,6 +129,19 @@ class Setup(Struct, frozen=True):
             if name == handler:
                 return runtime
         raise KeyError(handler)
+
+    @cached_property
+    def _left_over(self) -> dict[tuple[str, str, str], Leftover]:
+        return {(each.namespace, each.pod, each.container): each for each in self.leftovers}
+
+    def left_over(self, namespace: str, pod: str, container: str) -> Leftover | None:
+        """What a container carries from before an upgrade, if it does."""
+        return self._left_over.get((namespace, pod, container)) if self.leftovers else None
+
+    def creator(self, handler: str, left: Leftover | None) -> Runtime:
+        """What created a handler's container: of one that is left over, the release of its runtime that has its formula."""
+        runtime = self.runtime(handler)
+        return of_name(runtime.name, left.formula) if left and left.formula != "neither" else runtime
 
 
 def default_root_value(cgroup: CgroupVersion) -> int:

@@ -111,7 +111,6 @@ class _Table(dict[int, PodShape]):
         super().__init__()
         self._shapes = shapes
         self._setup = setup
-        self._leftovers = {(each.namespace, each.pod, each.container): each.weight for each in setup.leftovers}
         self._by_handler: dict[str, dict[int, PodShape]] = {}
 
     def __missing__(self, outline: int) -> PodShape:
@@ -121,7 +120,7 @@ class _Table(dict[int, PodShape]):
             known = self._by_handler[handler] = self._shapes.of_handler(self._setup, handler)
         shape = known.get(outline)
         if shape is None:
-            made = _shape(pod, handler, self._setup, self._leftovers, self._shapes)
+            made = _shape(pod, handler, self._setup, self._shapes)
             # Under most setups a pod has the shape it has under others.
             shape = known[outline] = self._shapes.same(made)
         self[outline] = shape
@@ -146,7 +145,6 @@ def _shape(
     pod: Pod,
     handler: str,
     setup: Setup,
-    leftovers: Mapping[tuple[str, str, str], int],
     shapes: Shapes,
 ) -> PodShape:
     runtime = setup.runtime(handler)
@@ -159,9 +157,10 @@ def _shape(
             continue
         own = container_shares(container, pod, setup.kubelet_version)
         weight = None
+        left = setup.left_over(pod.namespace, pod.name, container.name)
         if not on_v1 and runtime.formula != "none":
-            weight = leftovers.get((pod.namespace, pod.name, container.name)) or weight_of(own, runtime.formula)
-        amounts = own, weight, container_quota(container, pod, setup, runtime)
+            weight = left.weight if left else weight_of(own, runtime.formula)
+        amounts = own, weight, container_quota(container, pod, setup, setup.creator(handler, left))
         weighed.append(amounts)
         hungry.append(container.role in COMPETING)
     values = [own if on_v1 else weight for own, weight, _ in weighed]

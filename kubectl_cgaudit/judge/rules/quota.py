@@ -102,7 +102,7 @@ CHANGED_LIMITS = PodRule(LIMIT_CHANGED, _changed_limits, _LOW, _is_limited)
 
 def _in_force(pod: Pod, container: Container, setup: Setup, used: str) -> int | None:
     """The quota that binds: the smaller of the container's and its pod's; crun keeps the raw one below its scope."""
-    runtime = setup.runtime(used)
+    runtime = setup.creator(used, setup.left_over(pod.namespace, pod.name, container.name))
     raw = structs.replace(runtime, rounds_quota=runtime.rounds_quota and runtime.name != "crun")
     own, of_pod = container_quota(container, pod, setup, raw), pod_quota(pod, setup)
     return own if own is None or of_pod is None else min(own, of_pod)
