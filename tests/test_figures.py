@@ -13,9 +13,7 @@ from kubectl_cgaudit.judge.figures import Figures, Form, of_audit
 from kubectl_cgaudit.judge.source import Pods, figures
 from kubectl_cgaudit.report import ranges
 from kubectl_cgaudit.report.blanks import BLANK, Kept, filled, with_blanks
-from kubectl_cgaudit.report.data import json_pieces
-from kubectl_cgaudit.report.pieces import whole
-from tests.support import audited, cluster, container, node, pod
+from tests.support import audited, cluster, container, node, pod, rendered
 from tests.test_table import BLIND, RECORDED
 
 MIXED = audited(
@@ -75,7 +73,7 @@ def test_pods_of_one_kind_have_one_form_however_their_containers_are_called() ->
 def test_a_pod_is_the_same_from_figures_and_from_its_record() -> None:
     (first, *_) = RECORDED.workloads
     alone = replace(RECORDED, workloads=(first,))
-    written = msgspec.json.decode(whole(json_pieces(alone), alone))["workloads"][0]["pods"]
+    written = msgspec.json.decode(rendered("json", alone))["workloads"][0]["pods"]
     assert written == msgspec.json.decode(msgspec.json.encode(tuple(first.pods)))
 
 
