@@ -156,11 +156,11 @@ def with_kubelets(objects: Cluster) -> Cluster:
 RESTARTED = (("quadratic", 20), ("quadratic", 21), ("linear", 1), ("linear", 2))
 
 
-def half_restarted(pods: Sequence[tuple[str, int]] = RESTARTED) -> Cluster:
+def half_restarted(pods: Sequence[tuple[str, int]] = RESTARTED, **spec: Any) -> Cluster:
     """A v2 node whose runtime went from linear to quadratic; p1 and p2 were restarted since, p3 and p4 were not."""
     raws, shown = [], {}
     for number, (formula, day) in enumerate(pods, start=1):
-        raw = pod(f"p{number}", container("app", "500m"), container("side", "50m"))
+        raw = pod(f"p{number}", container("app", "500m"), container("side", "50m"), **spec)
         raw["status"]["containerStatuses"] = [
             {
                 "name": name,

@@ -49,6 +49,22 @@ def test_containers_that_were_not_restarted_are_found_named_and_predicted_as_the
     )
 
 
+def test_204_of_what_is_left_over_is_not_said_of_the_pods_that_were_restarted() -> None:
+    """p1 and p2 have 59 : 11 now and after: with what gives p3 its 20 : 2 back their sidecars would lose CPU."""
+    objects = half_restarted(owner=("StatefulSet", "w"))
+    (finding,) = of_rule(audited(objects, "", "runtime"), "CGA204").values()
+    assert finding.seen.startswith("Pod default/p3 on n1: app has 91% of its pod's CPU now and 84% after")
+    assert finding.remedy.endswith(
+        " This is for p3. On n1 another formula splits others of its pods, or may, before or after the move: there, new requests "
+        "may take CPU from a container."
+    )
+    alone = of_rule(audited(half_restarted(), "", "runtime"), "CGA204")
+    assert {name: " This is for " in each.remedy for name, each in alone.items()} == {
+        "default/p3": False,
+        "default/p4": False,
+    }
+
+
 def worker_b(objects: Cluster, **changes: object) -> Cluster:
     """The recorded cluster with another worker-b."""
     nodes = tuple(msgspec.structs.replace(n, **changes) if n.name == "worker-b" else n for n in objects.nodes)

@@ -150,7 +150,7 @@ class FoundInPods:
             raising = more_cpu(placed[0], cases[0].case.then.kubelet_version)
             remedy += self._elsewhere(rule.elsewhere, elsewhere, raising)
         if rule.holds_for:
-            remedy += rule.holds_for(worst.comparison, placed[1], self._pods[key].placed())
+            remedy += rule.holds_for(worst.comparison, placed, self._pods[key].placed())
         return rule.rule.finding(rule.severity(hit.badness), subject, hit.when, seen + more, remedy)
 
     def _elsewhere(

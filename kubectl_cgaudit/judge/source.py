@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 
 from kubectl_cgaudit.collect.model import Pod
+from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import CgroupVersion, Setup
 from kubectl_cgaudit.judge.audit import Confidence, Effect, PodAudit
 from kubectl_cgaudit.judge.compare import Comparison
@@ -161,11 +162,11 @@ class Pods(Lazy[PodAudit]):
         for place, kind in zip(self._places, self._kinds, strict=True):
             yield self._source.figures(*_where(place), kind)
 
-    def placed(self) -> Iterator[tuple[Comparison, str]]:
-        """The node of each pod, and its handler there."""
+    def placed(self) -> Iterator[tuple[Comparison, PlacedPod]]:
+        """The node of each pod, and the pod with its handler there."""
         for node, index in map(_where, self._places):
             comparison = self._source.comparisons[node]
-            yield comparison, comparison.placed[index][1]
+            yield comparison, comparison.placed[index]
 
     def seen(self) -> Iterator[tuple[int, Pod, str]]:
         """The number of each pod's kind, the pod as it was read, and its node."""

@@ -78,9 +78,9 @@ class PodRule(Struct, frozen=True):
     """For such a rule: in a few words, what to do on another node where it holds than that of the worst, and what a pod then has
     over what it would have without; None where nobody can say."""
 
-    holds_for: Callable[[Comparison, str, Iterable[tuple[Comparison, str]]], str] | None = None
-    """For a rule that says what to write into a spec, which all pods of a workload have: of which of their nodes it is not said,
-    in a sentence. From the node of the worst and its handler, and those of every pod."""
+    holds_for: Callable[[Comparison, PlacedPod, Iterable[tuple[Comparison, PlacedPod]]], str] | None = None
+    """For a rule that says what to write into a spec, which all pods of a workload have: of which of them it is not said, in a
+    sentence. From the node of the worst and that pod, and those of every pod."""
 
     def grade(self, badness: float) -> int:
         """To compare severities by: the graver, the greater."""

@@ -58,29 +58,38 @@ def _may_move(context: Context, _pod: Pod, pairs: Pairs) -> bool:
     return any(context.thresholds.moves(relative(before.in_pod, after.in_pod)) for before, after in pairs)
 
 
-def _holds_for(worst: Comparison, used: str, placed: Iterable[tuple[Comparison, str]]) -> str:
-    """On which other nodes of a workload other formulas split its pods: what restores the ratio on one may not there."""
-    own = _formulas(worst, used)
-    splits = {(each.node.name, handler): each for each, handler in placed}
-    others = {name for (name, handler), each in splits.items() if _formulas(each, handler) not in (own, set())}
+def _holds_for(worst: Comparison, told: PlacedPod, placed: Iterable[tuple[Comparison, PlacedPod]]) -> str:
+    """Where other formulas split other pods of a workload: what restores the ratio in one may not there."""
+    own = _formulas(worst, told)
+    # What one pod carries from before an upgrade the others on its node need not.
+    splits = {
+        (each.node.name, used, pod.name if each.state.leftovers else ""): (each, (pod, used))
+        for each, (pod, used) in placed
+    }
+    others = {name for (name, *_), split in splits.items() if _formulas(*split) not in (own, set())}
     if not others:
         return ""
     there = named(sorted(others), _NAMED)
+    this, the_pod = (told[0].name, "others of its pods") if worst.node.name in others else (worst.node.name, "the pod")
     return (
-        f" This is for {worst.node.name}. On {there} another formula splits the pod, or may, before or after the move: there, "
-        "new requests may take CPU from a container."
+        f" This is for {this}. On {there} another formula splits {the_pod}, or may, before or after the move: there, new "
+        "requests may take CPU from a container."
     )
 
 
-def _formulas(comparison: Comparison, used: str) -> set[tuple[str, str]]:
-    """What splits a pod with this handler before and after, in every case in which it is split."""
-    by = [[_split_by(each, used) for each in (case.now, case.then)] for case in comparison.cases if not case.lost]
+def _formulas(comparison: Comparison, placed: PlacedPod) -> set[tuple[str, str]]:
+    """What splits a pod before and after, in every case in which it is split."""
+    by = [[_split_by(each, placed) for each in (case.now, case.then)] for case in comparison.cases if not case.lost]
     return {(now, then) for now, then in by if "none" not in (now, then)}
 
 
-def _split_by(setup: Setup, used: str) -> str:
+def _split_by(setup: Setup, placed: PlacedPod) -> str:
+    pod, used = placed
     formula = setup.runtime(used).formula
-    return "shares" if setup.cgroup == "v1" and formula != "none" else formula
+    if setup.cgroup == "v1" and formula != "none":
+        return "shares"
+    left = [setup.left_over(pod.namespace, pod.name, each.name) for each in pod.present] if setup.leftovers else []
+    return next((each.formula for each in left if each), formula)
 
 
 MOVES = PodRule(MOVES_INSIDE, _moves, _GRADED, _may_move, holds_for=_holds_for)
