@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_cgaudit.cli import main, options
+from kubectl_cgaudit.cli import main, reading
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.cli.output import Output, parse
 from kubectl_cgaudit.collect.advice import SAVE
@@ -334,7 +334,7 @@ def test_what_the_system_refuses_is_one_sentence(
     def refuse(*_args: object, **_more: object) -> None:
         raise error
 
-    monkeypatch.setattr(options, "collect", refuse)
+    monkeypatch.setattr(reading, "collect", refuse)
     assert run(["nodes", "-f", str(small)]) == 1
     assert capsys.readouterr() == (
         "",
@@ -346,7 +346,7 @@ def test_a_bug_is_no_refusal_of_the_system(small: Path, monkeypatch: pytest.Monk
     def fail(*_args: object, **_more: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(options, "collect", fail)
+    monkeypatch.setattr(reading, "collect", fail)
     with pytest.raises(RuntimeError, match=r"^a bug$"):
         run(["nodes", "-f", str(small)])
 
