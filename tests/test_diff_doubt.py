@@ -365,10 +365,10 @@ def test_what_moved_by_a_word_that_the_evidence_contradicts_is_not_known_to_have
             "exporter in-pod": "unknown",
         },
     )
-    # Measured weights are what they were; the quota is taken from the word.
+    # Measured weights are what they were, and with them the quotas of the release that wrote them.
     assert outcomes(with_kubelets(recorded())) == (
         {"crun-old": "unknown", "default": "unknown", "runc-old": "unknown"},
-        {"exporter quota-us": "unknown"},
+        {},
     )
 
 
