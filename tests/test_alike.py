@@ -12,6 +12,7 @@ from kubectl_cgaudit.judge.build import POD_RULES
 from kubectl_cgaudit.judge.figures import fixed
 from kubectl_cgaudit.judge.kinds import Kind, Kinds
 from kubectl_cgaudit.judge.rules.context import Context
+from kubectl_cgaudit.judge.rules.quota import FAILING_STARTS
 from kubectl_cgaudit.judge.thresholds import parse as parse_thresholds
 from tests.support import audited, cluster, compared, container, node, pod
 
@@ -45,11 +46,14 @@ def templates(draw: st.DrawFn) -> dict[str, Any]:
     found = draw(st.lists(containers(), min_size=1, max_size=3))
     names = draw(st.sampled_from(("abc", "xyz")))
     handler = draw(st.sampled_from((None, None, "crun", "kata")))
-    asks = any(each["resources"].get("requests") or each["resources"].get("limits") for each in found)
+    first = [{**each, "name": "init"} for each in draw(st.lists(containers(), max_size=1))]
+    whole = draw(st.sampled_from((None, None, None, "205m", "4")))
+    asks = whole or any(each["resources"].get("requests") or each["resources"].get("limits") for each in found + first)
+    more = {"runtimeClassName": handler, "initContainers": first, "resources": whole and {"limits": {"cpu": whole}}}
     return {
         "containers": [{**each, "name": name} for each, name in zip(found, names + "w", strict=False)],
         "qos": "Burstable" if asks else "BestEffort",
-        "more": {"runtimeClassName": handler} if handler else {},
+        "more": {name: value for name, value in more.items() if value},
     }
 
 
@@ -115,6 +119,41 @@ def test_a_pod_is_of_the_kind_that_it_is_alone(
         for index in range(len(comparison.placed)):
             alone = Kinds(context, POD_RULES).of(comparison)(index)
             assert said(of(index)) == said(alone)
+
+
+RUNC, CRUN = "{default: runc 1.3.6}", "{default: crun 1.23}"
+
+
+@pytest.mark.parametrize(
+    ("kubelets", "runtimes", "limit", "whole", "fails"),
+    [
+        # Of crun the kernel takes the raw quota of the init container, whose part in the shapes is that of the pod alone.
+        (("v1.33.5", "v1.33.5"), (RUNC, CRUN), "105m", {}, ([0], [])),
+        # From 1.34 on an init container without a limit has that of its pod.
+        (("v1.33.5", "v1.34.1"), (RUNC, RUNC), None, {"resources": {"limits": {"cpu": "105m"}}}, ([1], [0, 1])),
+    ],
+)
+def test_what_the_shapes_do_not_tell_of_limits_tells_kinds_apart(
+    kubelets: tuple[str, str],
+    runtimes: tuple[str, str],
+    limit: str | None,
+    whole: dict[str, Any],
+    fails: tuple[list[int], list[int]],
+) -> None:
+    states = "".join(
+        f"- {{match: {{name: n{place}}}, cgroup: v1, driver: systemd, runtimes: {each}}}\n"
+        for place, each in enumerate(runtimes)
+    )
+    app, init = container("app", "1m", "105m" if whole else "100m"), container("init", None, limit)
+    objects = [node(f"n{place}", "4", each) for place, each in enumerate(kubelets)]
+    objects += [
+        pod(f"p{place}", app, qos="Guaranteed", on=f"n{place}", initContainers=[init], **whole) for place in range(2)
+    ]
+    read = cluster(*objects)
+    kinds = Kinds(Context(read, parse_thresholds(())), [FAILING_STARTS])
+    one, other = (kinds.of(each)(0) for each in compared(read, states, "runtime"))
+    assert one.numbers == other.numbers
+    assert tuple([each.container for each in kind.found] for kind in (one, other)) == fails
 
 
 def said(kind: Kind) -> dict[str, object]:

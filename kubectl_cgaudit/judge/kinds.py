@@ -131,14 +131,15 @@ class Kinds:
         return known
 
     def _alike(self, comparison: Comparison, index: int, key: object) -> Kind:
-        """The kind of a pod. Where nothing is limited or read, nodes that give a pod the same shapes make no difference."""
+        """The kind of a pod. Nodes that give it the same shapes make no difference, but to limits and to who counts CPUs."""
         pod, used = comparison.placed[index]
         outline = comparison.outlines[index]
         traits = self._by_identity[id(pod.containers)]
-        limited = pod.limit_milli or any(container.limit_milli for container in pod.containers)
-        if not limited and traits not in self._count_cpus:
+        # Which kubelets count the limit of a pod itself decides more than its shapes.
+        if not pod.limit_milli and traits not in self._count_cpus:
             trees = [tree.pods for case in comparison.cases for tree in (case.before, case.after)]
-            circumstances = id(self._same(_circumstances(comparison, used)))
+            limited = any(container.limit_milli for container in pod.containers)
+            circumstances = id(self._same(_circumstances(comparison, used, limited=limited)))
             key = (circumstances, outline, traits, *[id(tree.shapes[outline]) for tree in trees])
         known = self._known.get(key)
         if known is None:
@@ -198,13 +199,15 @@ class Kinds:
 def _setting(comparison: Comparison, handler: str) -> object:
     """What of a node the rules look at in the pods of a handler, beside its name and capacity."""
     setups = [(setup_key(case.now, handler), setup_key(case.then, handler)) for case in comparison.cases]
-    return _circumstances(comparison, handler), *setups
+    return _circumstances(comparison, handler, limited=False), *setups
 
 
-def _circumstances(comparison: Comparison, handler: str) -> object:
-    """What of that is not in the shapes of a pod that has no limit."""
+def _circumstances(comparison: Comparison, handler: str, *, limited: bool) -> object:
+    """What of that is not in the shapes of a pod that has no limit of its own, but of its containers if it is limited."""
     cases = [(case.when, case.now.cgroup, case.then.cgroup, case.lost) for case in comparison.cases]
-    return (*taken_for_granted(comparison.state, handler), *cases)
+    setups = [setup for case in comparison.cases for setup in (case.now, case.then)] if limited else []
+    quotas = [(setup.driver, setup.cfs_quota, setup.period_us, setup.runtime(handler)) for setup in setups]
+    return (*taken_for_granted(comparison.state, handler), *cases, *quotas)
 
 
 _Changes = list[list[tuple[Fixed, Fixed]]]
