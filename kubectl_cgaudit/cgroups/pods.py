@@ -11,18 +11,20 @@ from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import MIN_SHARES, milli_to_shares
 from kubectl_cgaudit.collect.model import Container, Pod
 
+_POD_LEVEL_FROM = KubeletVersion(1, 34, 0)
+
 
 def pod_level_resources(kubelet: KubeletVersion | None) -> bool:
     """Whether the kubelet counts `spec.resources` of a pod.
 
     The feature gate PodLevelResources is on by default from 1.34; 1.32 and 1.33 have it, off by default.
     """
-    return kubelet is None or kubelet >= KubeletVersion(1, 34, 0)
+    return kubelet is None or kubelet >= _POD_LEVEL_FROM
 
 
 def may_count_pod_level(kubelet: KubeletVersion | None) -> bool:
     """Whether a kubelet that is taken not to count them has a gate with which it does."""
-    return kubelet is not None and KubeletVersion(1, 32, 0) <= kubelet < KubeletVersion(1, 34, 0)
+    return kubelet is not None and KubeletVersion(1, 32, 0) <= kubelet < _POD_LEVEL_FROM
 
 
 def container_shares(container: Container, pod: Pod, kubelet: KubeletVersion | None) -> int:

@@ -30,6 +30,7 @@ COMPRESSIBLE_FROM = KubeletVersion(1, 32, 0)
 
 RESIZES_FROM = KubeletVersion(1, 33, 0)
 """The first kubelet that resizes pods in place by default (feature gate InPlacePodVerticalScaling, KEP-1287)."""
+_ROUNDS_FROM = KubeletVersion(1, 35, 0)
 
 
 def was_checked(kubelet: KubeletVersion | None) -> bool:
@@ -57,4 +58,4 @@ def rounds_pod_quota(kubelet: KubeletVersion | None) -> bool:
         return False
     if kubelet[:2] == (1, 33):
         return kubelet.patch >= 8
-    return kubelet >= KubeletVersion(1, 35, 0)
+    return kubelet >= _ROUNDS_FROM
