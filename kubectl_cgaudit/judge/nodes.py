@@ -36,6 +36,9 @@ def _judge(comparison: Comparison, cluster: Cluster, same: Same) -> NodeAudit:
     answers = (cluster.kubelets or {}).get(node.name)
     known = _known(state, comparison.handlers)
     pods = Counter(pod.qos for pod, _ in comparison.placed)
+    # Many cases have one tree before or after.
+    trees = {id(tree): tree for case in comparison.cases for tree in (case.before, case.after)}
+    moments = {of: _moment(tree, pods, same) for of, tree in trees.items()}
     return NodeAudit(
         name=node.name,
         kubelet_version=node.kubelet_version,
@@ -56,12 +59,7 @@ def _judge(comparison: Comparison, cluster: Cluster, same: Same) -> NodeAudit:
         contradictions=state.contradictions,
         problems=answers.problems if answers else (),
         cases=tuple(
-            NodeCase(
-                case.when,
-                _moment(case.before, pods, same),
-                _moment(case.after, pods, same),
-                case.lost,
-            )
+            NodeCase(case.when, moments[id(case.before)], moments[id(case.after)], case.lost)
             for case in comparison.cases
         ),
     )
@@ -86,10 +84,10 @@ def _moment(tree: NodeTree, pods: Mapping[Qos, int], same: Same) -> NodeMoment:
 
 
 def _qos(tree: NodeTree, qos: Qos, count: int) -> QosMoment:
-    slices = {"Burstable": tree.burstable, "BestEffort": tree.besteffort}
-    if qos in slices:
-        return QosMoment(count, slices[qos].value or 0, shown(slices[qos].share or 0.0))
-    return QosMoment(count, tree.pods.totals[qos], shown(tree.pods.slices[qos]))
+    if qos == "Guaranteed":
+        return QosMoment(count, tree.pods.totals[qos], shown(tree.pods.slices[qos]))
+    its_slice = tree.burstable if qos == "Burstable" else tree.besteffort
+    return QosMoment(count, its_slice.value or 0, shown(its_slice.share or 0.0))
 
 
 def _runtime(state: State, handler: str, runtime: Runtime) -> str:
