@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import product
+from itertools import chain, product
 from typing import Literal
 
 from msgspec import Struct
@@ -97,8 +97,9 @@ class Balance(Struct, frozen=True):
             else:
                 most = middle
         near = [self._split(mine) for mine in (least - 1, least)]
-        fair = [each for each in (*near, *self._whole(least)) if each[0] >= self.loser and self.fair(each)]
-        return min(fair, key=lambda each: abs(self.lacks(each)), default=(self.loser, self.gainers))
+        larger = [each for each in (*near, *self._whole(least)) if each[0] >= self.loser]
+        larger.sort(key=lambda each: abs(self.lacks(each)))
+        return next(filter(self.fair, larger), (self.loser, self.gainers))
 
     def spread(self) -> Requests | None:
         """Requests with the same sum by which nobody lacks too much, None where these do: those of another loser grow, too."""
@@ -160,10 +161,9 @@ class Balance(Struct, frozen=True):
         others = sum(self.values((self.loser, self.gainers))[1:]) + sum(self.rest)
         wanted = others / (sum(self.ratios) + sum(self.rest_ratios))
         around = [max(self.loser, request_for(each, self.measure)) for each in (wanted, wanted - 0.5, wanted + 0.5)]
-        near = sorted(around, key=lambda mine: abs(self.lacks((mine, self.gainers))))
-        fair = [mine for mine in near if self.fair((mine, self.gainers))]
-        enough = [mine for mine in near if self.enough((mine, self.gainers))]
-        return [*fair, *enough, max(around)][0]
+        near = sorted(dict.fromkeys((mine, self.gainers) for mine in around), key=lambda each: abs(self.lacks(each)))
+        mine, _ = next(chain(filter(self.fair, near), filter(self.enough, near), [max(near)]))
+        return mine
 
 
 @lru_cache(maxsize=4096)

@@ -114,6 +114,8 @@ class PodRequest:
 
 def _asking(pod: Pod, requests: Mapping[str, int]) -> Pod:
     """The pod with these requests of its containers; their limits go with them where that makes it Guaranteed."""
+    if not requests:
+        return pod
 
     def asking(each: Container) -> Container:
         milli = requests.get(each.name)
