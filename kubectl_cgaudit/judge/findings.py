@@ -4,7 +4,6 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
 import msgspec
 
@@ -15,7 +14,7 @@ _BLOCK = 256
 _FASTEST = 1
 
 
-class _Rule(NamedTuple):
+class _Rule(msgspec.Struct, frozen=True):
     """What the findings of a rule have in common."""
 
     id: str

@@ -97,4 +97,11 @@ def narrowed(hit: Hit, conditions: Iterable[str]) -> Hit:
 
 def graded(*levels: tuple[float, Severity]) -> Callable[[float], Severity]:
     """A severity by size: the first level that is reached, else low."""
-    return lambda badness: next((severity for least, severity in levels if badness >= least), "low")
+
+    def severity(badness: float) -> Severity:
+        for least, level in levels:
+            if badness >= least:
+                return level
+        return "low"
+
+    return severity

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from kubectl_cgaudit.cgroups.pods import container_limit
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
@@ -14,7 +16,7 @@ from kubectl_cgaudit.predict.tree import Cgroup
 from kubectl_cgaudit.text import percent
 
 
-class Part(NamedTuple):
+class Part(Struct, frozen=True):
     """A container before and after, with its fraction of its pod's CPU and the change of that."""
 
     container: Container

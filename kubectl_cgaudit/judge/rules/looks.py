@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -17,7 +16,7 @@ Words = Callable[[], tuple[str, str]]
 """Gives what was seen and what to do. Mostly made when it is called: of many places only the worst is told."""
 
 
-class Look(NamedTuple):
+class Look(Struct, frozen=True):
     """What a rule sees in one case."""
 
     badness: float
