@@ -84,7 +84,9 @@ class _Rule(Struct, frozen=True):
 def catalogue() -> Catalogue:
     """The catalogue of the package, read once."""
     text = resources.files("kubectl_cgaudit.detect").joinpath("catalogue.yaml").read_text(encoding="utf-8")
-    return msgspec.convert(yaml.safe_load(text), Catalogue)
+    # Where PyYAML has libyaml, that reads it in a fifth of the time.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return msgspec.convert(yaml.load(text, Loader=loader), Catalogue)  # noqa: S506
 
 
 def evidence(node: Node) -> Iterator[Evidence]:
