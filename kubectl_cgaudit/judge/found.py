@@ -11,7 +11,7 @@ from kubectl_cgaudit.judge.audit import Finding, Subject
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.kinds import Kind
-from kubectl_cgaudit.judge.rounding import as_said, shown
+from kubectl_cgaudit.judge.rounding import as_said
 from kubectl_cgaudit.judge.rules.context import Context, PodRule
 from kubectl_cgaudit.judge.rules.requests import more_cpu
 from kubectl_cgaudit.judge.shifts import Shifts
@@ -92,8 +92,8 @@ class FoundInPods:
             ]
             if hit:
                 change, moved = min(hit)
-                grade = rule.grade(shown(-change))
-                alike = sum(rule.grade(shown(-each)) == grade for each, _ in hit)
+                grade = rule.grade(-change)
+                alike = sum(rule.grade(-each) == grade for each, _ in hit)
                 rank = grade, alike == len(shifts.changes), -as_said(change), -moved
                 self._take(place, key, rank, (name, ""), None, comparison, index, holds=len(hit) == len(shifts.changes))
                 if rule.elsewhere:

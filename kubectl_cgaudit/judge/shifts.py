@@ -13,6 +13,8 @@ from kubectl_cgaudit.judge.thresholds import Thresholds
 
 Shift = tuple[float, str, float, float]
 """A change in one case: how much, the case, before, after."""
+_Change = tuple[float | None, float, float]
+"""How much, None where there is nothing to compare; before, after."""
 
 
 Sure = tuple[float, float, float, float, float]
@@ -47,6 +49,7 @@ def shifts(
     effects = []
     system: list[Shift] = []
     shares: list[Shift] = []
+    known: dict[tuple[float, ...], tuple[_Change, _Change]] = {}
     for place, (case, (qos, was, will, competes)) in enumerate(zip(comparison.cases, pulls, strict=True)):
         if case.lost:
             changes.append(None)
@@ -55,18 +58,19 @@ def shifts(
             continue
         before = case.before.pods.fraction(qos, was) if competes else 0.0
         after = case.after.pods.fraction(qos, will) if competes else 0.0
-        times_before, times_after = before / systems[2 * place], after / systems[2 * place + 1]
-        ends = shown(times_before), shown(times_after)
-        change = relative(*ends)
-        changes.append(change)
-        effects.append(by_share(change, thresholds))
-        if change is not None:
-            system.append((change, case.when, *ends))
-        ends = shown(before), shown(after)
-        change = relative(*ends)
-        moved.append(ends[1] - ends[0])
-        if change is not None:
-            shares.append((change, case.when, *ends))
+        ends = before, after, systems[2 * place], systems[2 * place + 1]
+        both = known.get(ends)
+        if both is None:
+            # A runtime's formula makes no difference to a pod's share, so many cases have the same.
+            both = known[ends] = _change(before / ends[2], after / ends[3]), _change(before, after)
+        (against, times_before, times_after), (of_share, share_before, share_after) = both
+        changes.append(against)
+        effects.append(by_share(against, thresholds))
+        moved.append(share_after - share_before)
+        if against is not None:
+            system.append((against, case.when, times_before, times_after))
+        if of_share is not None:
+            shares.append((of_share, case.when, share_before, share_after))
     worst = min(system, default=None)
     return Shifts(
         changes=tuple(changes),
@@ -78,6 +82,12 @@ def shifts(
         share=min(shares, key=lambda each: (-abs(each[0]), each), default=None),
         sure=_sure(max(system), shares) if len(system) == len(changes) else None,
     )
+
+
+def _change(before: float, after: float) -> _Change:
+    """As they are shown."""
+    ends = shown(before), shown(after)
+    return relative(*ends), *ends
 
 
 def _sure(least: Shift, shares: Sequence[Shift]) -> Sure:

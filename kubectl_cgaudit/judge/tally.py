@@ -158,14 +158,14 @@ def _inside(kinds: _Kinds) -> tuple[Change | None, Change | None]:
 
 
 def _nominal(kinds: _Kinds) -> tuple[NominalChange, ...]:
-    spans: dict[tuple[str, CgroupVersion, CgroupVersion], tuple[list[int], list[int]]] = {}
+    spans: dict[tuple[str, CgroupVersion, CgroupVersion], tuple[set[int], set[int]]] = {}
     for kind, pod, _ in kinds:
         present = pod.present
         for each in kind.numbers:
             own = present[each.container].name, each.before_version, each.after_version
-            values = spans.setdefault(own, ([], []))
-            values[0].append(each.before)
-            values[1].append(each.after)
+            was, will = spans.setdefault(own, (set(), set()))
+            was.add(each.before)
+            will.add(each.after)
     return tuple(
         NominalChange(
             name,
@@ -180,7 +180,7 @@ def _nominal(kinds: _Kinds) -> tuple[NominalChange, ...]:
     )
 
 
-def _span(values: Sequence[int], unit: int) -> Span:
+def _span(values: set[int], unit: int) -> Span:
     return Span(shown(min(values) / unit), shown(max(values) / unit))
 
 
