@@ -31,13 +31,24 @@ class _Move(NamedTuple):
 
 
 def _moves(context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
-    pod, _ = placed
-    moves = [_move(context, comparison.node.name, placed, case) for case in cases]
+    pod, used = placed
+    splits = [_split(case, used) for case in cases]
+    alike = dict(zip(splits, cases, strict=True))
+    found = {split: _move(context, comparison.node.name, placed, case) for split, case in alike.items()}
+    moves = [found[split] for split in splits]
     looks = [move.look if move else None for move in moves]
     every = [case.case.when for case in cases]
     losing = [(when, move) for when, move in zip(every, moves, strict=True) if move]
     for hit in pod_hits(pod, None, zip(cases, looks, strict=True), _GRADED):
         yield replace(hit, words=partial(_with_losers, hit.words, losing, every))
+
+
+def _split(case: PodCase, used: str) -> object:
+    """What a move depends on in a case: to a cgroup of the other version it is the same from whichever formula."""
+    now, then = case.case.now, case.case.then
+    formula = now.runtime(used).formula if now.cgroup == then.cgroup else None
+    values = tuple([cgroup.value for _, cgroup in case.before.containers])
+    return now.cgroup, formula, values, case.before.parts, id(case.after)
 
 
 def _with_losers(words: Words, moves: Sequence[tuple[str, _Move]], every: Sequence[str]) -> tuple[str, str]:

@@ -54,7 +54,10 @@ def worst(looks: Sequence[tuple[str, Look | None]], severity: Callable[[float], 
 
 def _told(most: str, found: Mapping[str, Look], alike: Sequence[str], every: Sequence[str]) -> tuple[str, str]:
     """The words of the worst case, for which of the cases they stand, and what to do in which."""
-    words = {when: look.words() for when, look in found.items()}
+    # Cases that are alike share a look.
+    looks = {id(look): look for look in found.values()}
+    said_of = {key: look.words() for key, look in looks.items()}
+    words = {when: said_of[id(look)] for when, look in found.items()}
     seen = words[most][0]
     same = [when for when in found if words[when][0] == seen]
     milder = [when for when in found if when not in alike]
