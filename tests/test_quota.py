@@ -48,6 +48,7 @@ def test_the_limit_of_a_quota(quota: int, period: int, milli: int, limit: str) -
         ("1.34.9", False),
         ("1.35.0", True),
         ("1.36.2", True),
+        ("unknown", False),
     ],
 )
 def test_which_kubelets_round_the_pod_quota(version: str, rounds: bool) -> None:

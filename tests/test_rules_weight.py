@@ -1,5 +1,6 @@
 """CGA203, CGA205 to CGA207: when they fire, when they do not, and what they say."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -144,6 +145,8 @@ def test_203_of_several_the_one_that_moves_most_and_what_it_asks_for() -> None:
     whole = pod("p", container("a"), resources={"limits": {"cpu": "1"}, "requests": {"cpu": "1"}})
     of_pod = the_finding("CGA203", V1, "v2", node(kubelet="v1.34.2"), whole)
     assert "times the default for the pod's limit of 1000m." in of_pod.seen
+    unread = the_finding("CGA203", V1, "kubelet=1.33.13", node(kubelet="v1.34.2"), whole)
+    assert "cpu.shares 2 after: 1.00 -> 0.00 times the default for 2 shares." in unread.seen
 
 
 def test_203_both_ways_count_by_how_far_they_go() -> None:
@@ -173,6 +176,8 @@ def test_205_is_no_matter_of_lone_containers_and_pods_without_a_request() -> Non
     finished["status"]["containerStatuses"] = [{"name": "b", "state": {"terminated": {"exitCode": 0}}}]
     found = audited(cluster(node(), finished), V2_LINEAR, "v2")
     assert not [each for each in of_rule(found, "CGA205").values() if "Container a" in each.seen]
+    overhead = pod("p", container("a"), container("b"), qos="BestEffort", overhead={"cpu": "10m"})
+    assert of_rule(audited(cluster(node(), overhead), V2_LINEAR, "v2"), "CGA205") == {}
     limited = pod("p", container("a", "40m"), container("b", None, "20m"))
     assert of_rule(audited(cluster(node(), limited), V2_LINEAR, "v2"), "CGA205") == {}
 
@@ -192,6 +197,23 @@ def test_205_of_several_the_new_one_is_worse_and_then_the_larger_request() -> No
     )
     (finding,) = of_rule(mixed, "CGA205").values()
     assert finding.seen.startswith("Container b of default/p-n2 asks for 27m (27 shares)")
+
+
+def test_206_of_several_the_new_one_is_worse_and_then_the_smaller_weight() -> None:
+    new = (container("a", "60m"), container("b", "40m"), container("c", "80m"))
+    owner = ("StatefulSet", "p")
+    mixed = audited(
+        cluster(
+            node(),
+            node("n2"),
+            pod("p-0", container("a", "10m"), owner=owner),
+            pod("p-1", *new, on="n2", owner=owner),
+        ),
+        f"{V2_LINEAR}\n- {{match: {{name: n2}}, cgroup: v1, driver: systemd}}",
+        "v2",
+    )
+    (finding,) = of_rule(mixed, "CGA206").values()
+    assert finding.seen.startswith("Container b of default/p-1 (40m) has weight 2 after the move, under 5. 3 more of ")
 
 
 def test_206_under_the_threshold_and_what_a_runtime_would_change() -> None:
@@ -235,6 +257,21 @@ def test_207_holds_only_from_v1_to_v2_and_for_more_than_besteffort_pods() -> Non
     assert list(of_rule(audited(objects, V1, "v2"), "CGA207")) == ["n1"]
     assert of_rule(audited(objects, V2_LINEAR, "runtime"), "CGA207") == {}
     assert of_rule(audited(objects, V1, "runtime"), "CGA207") == {}
+
+
+@pytest.mark.parametrize(
+    ("rules", "target"),
+    [
+        ("- {cgroup: v2, kubelet: quadratic}", "{kubelet: linear}"),
+        (V1, "{system_slice: 2}"),
+        (V1, "{cgroup: v2, system_slice: 10000}"),
+    ],
+    ids=["all on v2", "all on v1", "less than before"],
+)
+def test_207_is_no_gain_of_another_cause_and_no_loss(rules: str, target: str, tmp_path: Path) -> None:
+    (tmp_path / "to.yaml").write_text(f"- {target}")
+    objects = cluster(node(), pod("p", container("a", "1")), pod("q", container("c"), qos="BestEffort"))
+    assert of_rule(audited(objects, rules, str(tmp_path / "to.yaml")), "CGA207") == {}
 
 
 @pytest.mark.parametrize(

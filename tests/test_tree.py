@@ -115,6 +115,15 @@ def test_a_containers_own_restart_policy_wins(pods_policy: str, own: str | None,
     assert ("a" in [c.name for c, _ in tree(raw).pods[0].containers]) is there
 
 
+def test_a_pod_whose_containers_are_gone_wants_nothing_but_its_request_counts() -> None:
+    done = pod("done", container("a", "1"), restartPolicy="Never")
+    done["status"]["containerStatuses"] = [{"name": "a", "state": {"terminated": {"exitCode": 0}}}]
+    of = tree(done, pod("live", container("c", "1")))
+    assert [each.cgroup.share for each in of.pods] == [0.0, 157 / 257]
+    assert of.burstable.shares == 2048
+    assert [each.cgroup.share for each in tree(done).pods] == [0.0]
+
+
 def test_a_running_debug_container_has_the_least_shares_and_does_not_count() -> None:
     """Whatever is migrated, pods are created anew, and it is not."""
     raw = pod("p", container("app", "1"), ephemeralContainers=[{"name": "debug"}])

@@ -8,7 +8,7 @@ from kubectl_cgaudit.collect.model import Pod, Qos
 Driver = Literal["systemd", "cgroupfs"]
 DRIVERS: tuple[Driver, ...] = ("systemd", "cgroupfs")
 
-_SCOPES = {"containerd": "cri-containerd", "cri-o": "crio", "docker": "docker"}
+_SCOPES = {"containerd": "cri-containerd", "cri-o": "crio"}
 
 
 @cache

@@ -93,7 +93,7 @@ class PodTree:
     @property
     def parts(self) -> tuple[float | None, ...]:
         """The fraction of the pod's CPU of each of these; None where it does not compete. The same on every node."""
-        return self._shape.part if self._shape.wants_cpu else (None,) * len(self._shape.part)
+        return self._shape.part
 
     def _container(self, container: Container, amounts: Amounts, part: float | None) -> Cgroup:
         shares, weight, quota = amounts

@@ -70,8 +70,8 @@ def _told(most: str, found: Mapping[str, Look], alike: Sequence[str], every: Seq
         said.append(f"{it} is found {condition(milder, every)} too, with other numbers.")
     elif these:
         said.append(f"These numbers hold {these}; in its other cases they differ.")
-    by_badness = sorted(found, key=lambda when: (when != most, -shown(found[when].badness), when))
-    return " ".join(filter(None, said)), by_case([(when, words[when][1]) for when in by_badness], every)
+    the_worst_first = sorted(found, key=lambda when: when != most)
+    return " ".join(filter(None, said)), by_case([(when, words[when][1]) for when in the_worst_first], every)
 
 
 def by_case(texts: Sequence[tuple[str, str]], every: Sequence[str]) -> str:

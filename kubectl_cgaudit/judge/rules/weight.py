@@ -230,7 +230,7 @@ def besteffort(_context: Context, comparison: Comparison) -> Iterator[Finding]:
 def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree, count: int) -> Look | None:
     was, will = before.besteffort.share or 0.0, after.besteffort.share or 0.0
     moved = before.besteffort.version == "v1" and after.besteffort.version == "v2"
-    if not moved or not was or will <= was or count == len(comparison.placed):
+    if not moved or will <= was or count == len(comparison.placed):
         return None
     pods = f"{count} BestEffort pods together" if count > 1 else "BestEffort pod"
     parts = [
