@@ -6,7 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups import paths
-from kubectl_cgaudit.cgroups.pods import container_limit, pod_level_resources, pod_limit, pod_request
+from kubectl_cgaudit.cgroups.pods import (
+    container_limit,
+    may_count_pod_level,
+    pod_level_resources,
+    pod_limit,
+    pod_request,
+    pod_shares,
+)
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from tests.support import V1, V2_LINEAR, cluster, compared, container, node, pod
 
@@ -105,6 +112,19 @@ def test_a_pod_level_resize_that_is_pending_counts_as_allocated(
     (comparison,) = compared(cluster(node(kubelet="v1.36.2"), raw), V2_LINEAR)
     tree = comparison.pod(0)[0].before
     assert (tree.cgroup.weight, tree.cgroup.quota_us) == (weight, quota)
+
+
+def test_a_besteffort_pod_has_the_least_shares_whatever_its_overhead() -> None:
+    (found,) = cluster(node(), pod("p", container("c"), qos="BestEffort", overhead={"cpu": "250m"})).pods
+    assert (pod_request(found, None), pod_shares(found, None)) == (250, 2)
+
+
+@pytest.mark.parametrize(
+    ("version", "may"),
+    [("", False), ("1.31.99", False), ("1.32.0", True), ("1.33.99", True), ("1.34.0", False)],
+)
+def test_which_kubelets_have_a_gate_for_what_pods_ask_for_as_a_whole(version: str, may: bool) -> None:
+    assert may_count_pod_level(KubeletVersion.parse(version)) is may
 
 
 def test_what_is_allocated_to_a_pod_has_its_overhead_in_it() -> None:

@@ -335,6 +335,13 @@ GUARANTEED = " Limits go with requests, as the pod is Guaranteed."
     [
         ("v1.33.1", pod("p", container("a", "15m", "25m")), " The limit of a (25m) must go up with it."),
         ("v1.33.1", pod("p", container("a", "15m", "29m")), ""),
+        # Overhead is asked for by no container, and an init container is over before the others run.
+        ("v1.33.1", pod("p", container("a", "15m", "25m"), overhead={"cpu": "5m"}), ""),
+        (
+            "v1.33.1",
+            pod("p", container("a", "15m", "25m"), initContainers=[container("i", "1m")]),
+            " The limit of a (25m) must go up with it.",
+        ),
         ("v1.33.1", pod("p", container("a", "15m", "15m"), qos="Guaranteed"), GUARANTEED),
         ("v1.33.1", pod("p", container("a", "9m", "9m"), container("b", "4m", "4m"), qos="Guaranteed"), GUARANTEED),
         (
@@ -343,7 +350,7 @@ GUARANTEED = " Limits go with requests, as the pod is Guaranteed."
             " The limits of its containers, 13m together, must go up with it.",
         ),
         # There is room in one of them, or no end to one.
-        ("v1.33.1", pod("p", container("a", "9m", "9m"), container("b", "4m", "40m")), ""),
+        ("v1.33.1", pod("p", container("a", "9m", "9m"), container("b", "4m", "20m")), ""),
         ("v1.33.1", pod("p", container("a", "9m", "9m"), container("b", "4m")), ""),
         # What the pod itself asks for, by a kubelet that counts it and by one that does not.
         (
@@ -351,6 +358,7 @@ GUARANTEED = " Limits go with requests, as the pod is Guaranteed."
             pod("p", container("a", "2m", "3m"), **of_its_own("9m", "9m")),
             " The limit of the pod (9m) must go up with it.",
         ),
+        ("v1.34.1", pod("p", container("a", "2m", "3m"), **of_its_own("9m", "29m")), ""),
         (
             "v1.33.1",
             pod("p", container("a", "9m"), **of_its_own("9m", "90m")),
