@@ -182,16 +182,20 @@ def test_301_says_by_when_and_what_else_helps(tmp_path: Path) -> None:
     to.write_text("- {cgroup: v1}\n")
     quadratic = "runtimes: {default: runc 1.3.6}, driver: systemd}"
     on_v1, on_v2 = (
-        the_finding("CGA301", rules, target, node(kubelet="v1.33.7"), pod("p", container("app", "50m", "77m"))).remedy
+        the_finding("CGA301", rules, target, node(kubelet="v1.33.7"), pod("p", container("app", "50m", "77m")))
         for rules, target in (
             (f"- {{cgroup: v1, {quadratic}", "runtime"),
             (f"- {{cgroup: v2, {quadratic}", str(to)),
         )
     )
-    assert on_v1.startswith(
+    assert on_v1.seen.endswith(
+        " us of its pod (cgroup v1, runc 1.3.6 (quadratic), kubelet 1.33.7). It is so now, too: it fails when it is next created."
+    )
+    assert on_v2.seen.endswith(" us of its pod (cgroup v1, runc 1.3.6 (quadratic), kubelet 1.33.7).")
+    assert on_v1.remedy.startswith(
         "Set the limit to 80m, a multiple of 10m, before the container is next created; or move the node to cgroup v2 first; or "
     )
-    assert on_v2.startswith(
+    assert on_v2.remedy.startswith(
         "Set the limit to 80m, a multiple of 10m, before the move; or leave the node on cgroup v2; or take "
     )
 
