@@ -105,6 +105,31 @@ def test_an_older_audit_is_completed_from_what_is_in_it() -> None:
     assert {case.before.qos == {} for node in older.nodes for case in node.cases} == {True}
 
 
+ADDED = {"containerCount", "insidePodBest", "mayStop", "possibilities", "stops", "weights"}
+"""What schema 1.0 did not have, and what it had says."""
+
+
+def _as_1_0(value: Any) -> Any:
+    if isinstance(value, dict):
+        # In the verdict's counts `stops` is a number, which the old ones had.
+        return {k: _as_1_0(each) for k, each in value.items() if k not in ADDED or (k, type(each)) == ("stops", int)}
+    return [_as_1_0(each) for each in value] if isinstance(value, list) else value
+
+
+def test_an_older_audit_is_completed_where_a_node_is_lost_or_open_or_a_sandbox_splits_the_pod() -> None:
+    """b refuses to start before the move already, so its move loses nothing. Of w, a knows two cases and c four."""
+    pods = [
+        pod(f"{name}-{on}", container("app", "1"), container("s", "20m"), on=on, owner=("StatefulSet", name), **more)
+        for name, more in (("w", {}), ("k", {"runtimeClassName": "kata"}))
+        for on in ("a", "b", "c")
+    ]
+    rules = "- {match: {name: b}, cgroup: v1}\n- {match: {name: a}, cgroup: v1, runtimes: {default: linear}}"
+    nodes = node("a", kubelet="v1.34.1"), node("b", kubelet="v1.35.1"), node("c", kubelet="v1.34.1")
+    text = rendered("json", audited(cluster(*nodes, *pods), rules, "runtime,kubelet=1.35.2"))
+    older = json.dumps(_as_1_0(json.loads(text)) | {"schemaVersion": "1.0"})
+    assert json.loads(rendered("json", load(older.encode(), "x"))) == json.loads(text)
+
+
 def test_an_audit_of_a_newer_minor_version_is_written_again_as_what_is_read_of_it() -> None:
     today = recorded_audit()
     newer = json.loads(rendered("json", today)) | {"schemaVersion": "1.99", "added": [1]}

@@ -61,9 +61,9 @@ def _completed(workload: WorkloadAudit, lost: Mapping[str, tuple[bool, ...]]) ->
         for pod in workload.pods
         for container in pod.containers
         if worst and container.name == worst.container
-        for case in container.cases
+        for case, gone in zip(container.cases, lost[pod.node], strict=True)
         for before, after in [(case.before.in_pod, case.after.in_pod)]
-        if before is not None and after is not None and (change := relative(before, after)) is not None
+        if not gone and before is not None and after is not None and (change := relative(before, after)) is not None
     ]
     return replace(
         workload,
