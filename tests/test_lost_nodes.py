@@ -47,6 +47,18 @@ def test_of_a_node_that_does_not_come_back_only_that_is_said() -> None:
     assert [each.rule for each in found.findings] == ["CGA101"]
 
 
+def test_where_a_node_may_be_lost_the_other_case_is_told_and_named() -> None:
+    objects = cluster(node(), pod("p", container("c", "50m", "77m"), container("s", "300m")))
+    result = audited(objects, "- {driver: systemd, runtimes: {default: runc 1.1.15}}", "runtime,kubelet=1.36")
+    # As if the node were surely on v2, where the limit's quota and the split are the same in both cases.
+    assert [(found.rule, found.when) for found in result.findings] == [
+        ("CGA101", "if cgroup v1"),
+        ("CGA102", ""),
+        ("CGA204", "if cgroup v2"),
+        ("CGA302", "if cgroup v2"),
+    ]
+
+
 def test_of_a_workload_that_stops_in_part_a_pod_that_stops_is_named() -> None:
     """The others do not change, and a healthy pod of theirs was said to stop."""
     nodes = [node("a", kubelet="v1.36.2"), node("b")]
