@@ -20,7 +20,8 @@ _LIST_MARKER = re.compile(r"(\d*)([-+=.)])(?=[-+=\s]|$)")
 
 def visible(text: str) -> str:
     """The text with control, bidi and other invisible characters written as escapes, so that none acts."""
-    if text.isascii() and text.isprintable():
+    # No character that is printable is one of these.
+    if text.isprintable():
         return text
     return "".join(
         _escaped(character) if unicodedata.category(character) in _INVISIBLE else character for character in text
