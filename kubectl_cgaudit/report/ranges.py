@@ -17,6 +17,8 @@ OWN = ("share", "against_system", "in_pod")
 """Those of the measures that a row has of its own; the others are equal in all containers of a face."""
 _SERIES = 4
 """Share and share against the system, before and after."""
+_REACHED = 2 * (_SERIES + 1)
+"""Least and greatest of each of these, and of the change of the latter."""
 
 Face = tuple[Named, tuple[tuple[str, int | None, int | None], ...], tuple[bool, ...]]
 """A container with its version, value and quota before and after in each case, and whether its pod stops in it: what many
@@ -92,26 +94,25 @@ def rows(pod: Figures, parts: Kept[list[list[str]]]) -> list[list[str]]:
 
 def _reaches(pod: Figures) -> list[list[str]]:
     """Of the pod, then of each container: share and share against the system before and after, then the change of it."""
-    values, texts = pod.values, pod.texts
-    text_of = dict(zip(values, texts, strict=True))
-    text_of[None] = "null"
-    found: list[list[str]] = []
-    changes: list[Number] = []
+    values = pod.values
+    found: list[Number] = []
     at = 0
     for stops in pod.form.stops:
         stop = at + _SERIES * len(stops)
         if at and values[at:stop] == values[:at]:
             # The only container of a pod has all of it.
-            found.append(found[0])
-            changes += changes[:2]
+            found += found[:_REACHED]
         else:
-            series = [values[first:stop:_SERIES] for first in range(at, at + _SERIES)]
-            shown = [*series[:2], *[_reached(each, stops) for each in series[2:]]]
-            found.append([text_of[end] for each in shown for end in ends(each)])
-            changes += ends(_reached(list(map(relative, series[1], series[3])), stops))
+            share, against, share_after, against_after = [
+                values[first:stop:_SERIES] for first in range(at, at + _SERIES)
+            ]
+            changes = list(map(relative, against, against_after))
+            after = [_reached(each, stops) for each in (share_after, against_after, changes)]
+            for each in (share, against, *after):
+                found += ends(each)
         at = stop
-    changed = _texts(changes)
-    return [[*each, *changed[2 * place : 2 * place + 2]] for place, each in enumerate(found)]
+    texts = _texts(found)
+    return [texts[first : first + _REACHED] for first in range(0, len(texts), _REACHED)]
 
 
 def _texts(numbers: Sequence[Number]) -> list[str]:
