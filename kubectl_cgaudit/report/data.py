@@ -26,7 +26,7 @@ _LONGEST_KEY = 1024
 # A search that begins with a letter is the fastest. Few texts hold one, or a string that looks so; `_NUMBER` tells them.
 _EXPONENT = re.compile(r"e(?<=\de)-?\d+[],}]")
 _NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d+)(\.\d+)?e(-?)(\d+)')
-_LONG_KEY = re.compile(r'(?<=[{,])"(?:[^"\\]|\\.){500,}"(?=:)')
+_LONG_KEY = re.compile(r'"(?<=[{,]")(?:[^"\\]|\\.){500,}"(?=:)')
 
 
 def json_pieces(audit: Audit) -> Pieces:
