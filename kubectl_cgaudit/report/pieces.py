@@ -4,6 +4,7 @@ So no format needs all pods at once, and what several formats write of a pod is 
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from msgspec import Struct
 
@@ -13,6 +14,8 @@ from kubectl_cgaudit.judge.figures import Figures
 from kubectl_cgaudit.judge.source import figures
 
 _LARGE = 1 << 16
+_SOME = 16
+"""Pods whose text is written at once."""
 
 
 class Part(Struct, frozen=True):
@@ -72,8 +75,10 @@ def _workload(
 ) -> Iterator[str]:
     for place, part in parts:
         yield write(place, part.before)
-    for index, pod in enumerate(figures(workload.pods)):
+    pods, first = figures(workload.pods), True
+    while some := list(islice(pods, _SOME)):
         for place, part in parts:
-            yield write(place, part.pod(pod, index == 0))
+            yield write(place, "".join([part.pod(pod, first and pod is some[0]) for pod in some]))
+        first = False
     for place, part in parts:
         yield write(place, part.after)
