@@ -5,7 +5,7 @@ import random
 import pytest
 
 from kubectl_cgaudit.judge.audit import SEVERITIES, Finding, Subject
-from kubectl_cgaudit.judge.findings import Findings
+from kubectl_cgaudit.judge.findings import Findings, faces
 
 
 def found(amount: int) -> list[Finding]:
@@ -47,3 +47,17 @@ def test_places_and_slices() -> None:
         packed[3000]
     assert packed != Findings(made[1:])
     assert hash(packed) == hash(Findings(ordered))
+
+
+@pytest.mark.parametrize("amount", [0, 1, 30, 3000])
+def test_what_they_have_in_common_is_known_without_reading_them(amount: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = Findings(found(amount))
+    ordered = tuple(packed)
+    monkeypatch.setattr(Findings, "_unpacked", None)
+    counted = faces(packed)
+    assert counted == faces(ordered)
+    assert sum(count for _, count in counted) == amount
+    assert len(counted) == len({face for face, _ in counted})
+    if amount == 1:
+        (only,) = ordered
+        assert counted == [((only.severity, only.rule, only.title), 1)]

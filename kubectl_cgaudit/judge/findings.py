@@ -3,15 +3,19 @@
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
+from operator import itemgetter
 
 import msgspec
 
-from kubectl_cgaudit.judge.audit import Finding, Severity, Subject, SubjectKind
+from kubectl_cgaudit.judge.audit import SEVERITIES, Finding, Severity, Subject, SubjectKind
 from kubectl_cgaudit.lazy import Lazy
 
 _BLOCK = 256
 _FASTEST = 1
+
+Face = tuple[Severity, str, str]
+"""Severity, rule and title: what findings under one headline have in common."""
 
 
 class _Rule(msgspec.Struct, frozen=True):
@@ -67,11 +71,18 @@ class Findings(Lazy[Finding]):
                 full.setdefault(finding.order, []).append(_packed(rows))
                 rows.clear()
         blocks = [
-            block for order in sorted(open_) for block in [*full.get(order, ()), _packed(open_[order])] if block[0]
+            (order, *block)
+            for order in sorted(open_)
+            for block in [*full.get(order, ()), _packed(open_[order])]
+            if block[0]
         ]
         self._rules = list(known)
-        self._blocks = [data for _, data in blocks]
-        self._ends = list(accumulate(amount for amount, _ in blocks))
+        self.faces: list[tuple[Face, int]] = [
+            ((SEVERITIES[severity], rule, title), amount) for (severity, rule, title, _), amount, _ in blocks
+        ]
+        """Of each block, and how many are in it."""
+        self._blocks = [data for _, _, data in blocks]
+        self._ends = list(accumulate(amount for _, amount, _ in blocks))
         self._read: tuple[int, list[Finding]] = (-1, [])
         """The block that was read last, and its place."""
 
@@ -96,6 +107,15 @@ class Findings(Lazy[Finding]):
             about = Subject(row.kind, row.name, row.namespace, row.workload_kind)
             found.append(Finding(rule.id, rule.severity, rule.title, about, row.when, row.seen, rule.why, row.remedy))
         return found
+
+
+def faces(findings: Sequence[Finding]) -> list[tuple[Face, int]]:
+    """What findings in a row have in common, and how many they are; packed ones need not be read for it."""
+    if isinstance(findings, Findings):
+        found: Iterable[tuple[Face, int]] = findings.faces
+    else:
+        found = (((each.severity, each.rule, each.title), 1) for each in findings)
+    return [(face, sum(amount for _, amount in run)) for face, run in groupby(found, itemgetter(0))]
 
 
 def _packed(rows: Sequence[_Row]) -> tuple[int, bytes]:

@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_cgaudit.judge.audit import Audit, Finding, GapRecord, Subject
+from kubectl_cgaudit.judge.findings import faces
 from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.links import finding_page
@@ -50,7 +51,7 @@ class _Asked(Struct, frozen=True):
     """What the rules were asked about, and what they found."""
 
     findings: Sequence[Finding]
-    places: Mapping[str, Sequence[int]]
+    places: Mapping[str, Sequence[range]]
     """Of a rule's findings."""
     apart: Mapping[str, Sequence[tuple[Subject, str]]]
     """What is said of findings of a rule that are set apart."""
@@ -65,7 +66,7 @@ class _Asked(Struct, frozen=True):
     def said(self, rule: str) -> dict[Subject, _Said]:
         """What a rule says, by subject."""
         said: dict[Subject, _Said] = {}
-        for place in self.places.get(rule, ()):
+        for place in chain(*self.places.get(rule, ())):
             finding = self.findings[place]
             said[finding.subject] = (*said.get(finding.subject, ()), finding)
         for about, words in self.apart.get(rule, ()):
@@ -105,10 +106,12 @@ def _suites(audit: Audit) -> Iterator[_Suite]:
     titles: dict[str, str] = {}
     for known in catalogue.RULES:
         titles[known.id] = f"{titles[known.id]}; {known.title}" if known.id in titles else known.title
-    places: dict[str, list[int]] = defaultdict(list)
-    for place, finding in enumerate(audit.findings):
-        titles.setdefault(finding.rule, finding.title)
-        places[finding.rule].append(place)
+    places: dict[str, list[range]] = defaultdict(list)
+    start = 0
+    for (_, rule, title), amount in faces(audit.findings):
+        titles.setdefault(rule, title)
+        places[rule].append(range(start, start + amount))
+        start += amount
     for finding in chain(audit.known, (each.finding for each in audit.excepted)):
         titles.setdefault(finding.rule, finding.title)
     asked = _asked(audit, places)
@@ -122,7 +125,7 @@ def _suites(audit: Audit) -> Iterator[_Suite]:
             yield _Suite(rule, titles[rule], partial(_cases, rule, asked))
 
 
-def _asked(audit: Audit, places: Mapping[str, Sequence[int]]) -> _Asked:
+def _asked(audit: Audit, places: Mapping[str, Sequence[range]]) -> _Asked:
     nodes = {Subject("node", node.name): _NODE if node.confidence == "unknown" else "" for node in audit.nodes}
     versions = {
         Subject("node", node.name): _NODE if "cgroup" not in node.known or node.known["cgroup"].value is None else ""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 
 from kubectl_cgaudit.judge.audit import CONFIDENCES, EFFECTS, SEVERITIES, Audit
+from kubectl_cgaudit.judge.findings import faces
 from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.report.escape import visible
 
@@ -73,7 +74,9 @@ def _metrics(audit: Audit) -> Iterator[tuple[str, str, Iterable[_Sample]]]:
 
 def _findings(audit: Audit) -> Iterator[_Sample]:
     """Rules that are none of ours are one, as audits are also read from files, and labels stay few."""
-    found = Counter((each.rule if each.rule in catalogue.IDS else _OTHER, each.severity) for each in audit.findings)
+    found: Counter[tuple[str, str]] = Counter()
+    for (severity, rule, _), amount in faces(audit.findings):
+        found[rule if rule in catalogue.IDS else _OTHER, severity] += amount
     rules = [*catalogue.IDS, *([_OTHER] if any(rule == _OTHER for rule, _ in found) else [])]
     for rule in rules:
         for severity in SEVERITIES:

@@ -2,9 +2,10 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 
 from kubectl_cgaudit.judge.audit import EFFECTS, Audit, Coverage, Finding
+from kubectl_cgaudit.judge.findings import faces
 from kubectl_cgaudit.report import apart, table_nodes, table_workloads, thresholds
 from kubectl_cgaudit.report.colour import paint
 from kubectl_cgaudit.report.pieces import Pieces, together
@@ -99,9 +100,8 @@ class _Table:
             yield self.wrap(_LOW, " " * 9, " " * 9)
 
     def by_rule(self, findings: Sequence[Finding]) -> Iterator[str]:
-        amounts = [sum(1 for _ in group) for _, group in groupby(findings, _face)]
         every = iter(findings)
-        for amount in amounts:
+        for _, amount in faces(findings):
             members = islice(every, amount)
             first = next(members)
             counts = counted(amount, _COUNTED.get(first.rule, first.subject.kind))
@@ -146,11 +146,6 @@ class _Table:
         effects = f"Effects, strongest first: {', '.join(EFFECTS)}."
         lines = [*audit.scenario.assumptions, f"Thresholds: {limits}.", effects]
         return [self.wrap(line, "", "  ") for line in lines]
-
-
-def _face(finding: Finding) -> tuple[str, str, str]:
-    """What the findings under one headline have in common."""
-    return finding.severity, finding.rule, finding.title
 
 
 def _names_itself(finding: Finding) -> bool:
