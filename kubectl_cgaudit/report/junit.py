@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from html import escape
 from itertools import chain
 from typing import Literal
@@ -235,13 +235,22 @@ def _suite(suite: _Suite, counts: Counter[Outcome], audit: Audit) -> Iterator[st
 
 def _rest(case: _Case) -> str:
     """What comes behind the attributes."""
-    if case.outcome == "passed" and not case.said:
-        return "/>\n"
+    if not case.said:
+        return _unsaid(case.outcome, case.kind, case.message)
     body = "\n".join(_text(each if isinstance(each, str) else _line(each)) for each in case.said)
     if case.outcome == "passed":
         return f">\n<system-out>{body}</system-out>\n</testcase>\n"
-    start = f'<{case.outcome} type="{_text(case.kind)}" message="{_text(case.message)}">'
-    return f">\n{start}{body}</{case.outcome}>\n</testcase>\n"
+    return _failed(case.outcome, case.kind, case.message, body)
+
+
+# Most cases are such, and they are of few kinds.
+@cache
+def _unsaid(outcome: Outcome, kind: str, message: str) -> str:
+    return "/>\n" if outcome == "passed" else _failed(outcome, kind, message, "")
+
+
+def _failed(outcome: Outcome, kind: str, message: str, body: str) -> str:
+    return f'>\n<{outcome} type="{_text(kind)}" message="{_text(message)}">{body}</{outcome}>\n</testcase>\n'
 
 
 def _tag(name: str, attributes: Mapping[str, object], end: str = ">") -> str:
