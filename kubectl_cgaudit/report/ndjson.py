@@ -110,10 +110,10 @@ def pieces(audit: Audit) -> Pieces:
             "confidence": workload.confidence,
         }
         begin = _record({**head, "pod": BLANK})[0].removesuffix('"pod":')
-        alone = "".join(_record({**head, "unpredicted_pods": workload.unpredicted_pods}))
+        alone = {**head, "unpredicted_pods": workload.unpredicted_pods}
         return Part(
             pod=lambda pod, _: _lines(pod, begin, records.of(pod.form), rows(pod, parts)),
-            after=f"{alone}\n" if workload.unpredicted_pods else "",
+            after=f"{''.join(_record(alone))}\n" if workload.unpredicted_pods else "",
         )
 
     return Pieces([], each)
