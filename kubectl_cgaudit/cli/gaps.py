@@ -6,7 +6,9 @@ from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.codes import INCOMPLETE
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.errors import NotFoundError, UnreadError
+from kubectl_cgaudit.judge import unanswered
 from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.coverage import cover
 from kubectl_cgaudit.report.escape import visible
 
 
@@ -15,9 +17,6 @@ def exit_code(cluster: Cluster, comparisons: Sequence[Comparison] = (), told: Co
 
     `comparisons` are for who shows shares: on some nodes they cannot be said.
     """
-    from kubectl_cgaudit.judge import unanswered
-    from kubectl_cgaudit.judge.coverage import cover
-
     coverage = cover(cluster, comparisons=comparisons)
     for gap in coverage.gaps:
         if gap.kind != unanswered.KIND or not set(gap.members) <= set(told):

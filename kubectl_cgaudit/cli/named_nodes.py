@@ -30,12 +30,12 @@ def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) 
         raise NotFoundError(
             f"{name} is not a Linux node that reports its CPU ({kinds[name]}): it has no cgroup tree to show"
         )
-    there = f"there are {named((c.node.name for c in comparisons), _NAMED) or others(cluster)}"
+    there = f"there are {named((c.node.name for c in comparisons), _NAMED) or without_trees(cluster)}"
     if in_doubt(cluster, "node") or any(pod.node == name for pod in cluster.pods):
         raise after_gaps(UnreadError(f"node {name!r} is not among what could be read; {there}"), cluster)
     raise NotFoundError(f"there is no node {name!r}; {there}")
 
 
-def others(cluster: Cluster) -> str:
+def without_trees(cluster: Cluster) -> str:
     """The nodes where none has a cgroup tree."""
     return named([f"{node.name} ({node.kind})" for node in cluster.nodes], _NAMED) or "none"

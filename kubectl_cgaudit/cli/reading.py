@@ -4,7 +4,7 @@ from typing import Any
 
 from kubectl_cgaudit.cli import options
 from kubectl_cgaudit.cli.aside import say
-from kubectl_cgaudit.cli.progress import Progress as Shown
+from kubectl_cgaudit.cli.progress import Progress as ProgressLine
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.collect.progress import Progress
 from kubectl_cgaudit.collect.reduce import Selects
@@ -29,7 +29,7 @@ def read(chosen: options.Source, *, measured: bool = True) -> tuple[Cluster, tup
     rules = states.load(chosen.states) if chosen.states else ()
     if chosen.kubelet == "proxy":
         say(_PROXY_WARNING)
-    with Shown() as progress:
+    with ProgressLine() as progress:
         try:
             return collect(chosen, progress, measured=measured), rules
         except KeyboardInterrupt:
@@ -47,7 +47,7 @@ def compare(target: Scenario, flags: dict[str, Any], home: str = "") -> tuple[Cl
             "-l chooses the pods that an audit reports, not nodes, and would change nothing here; leave it out"
         )
     cluster, rules = read(chosen)
-    with Shown("predicting") as progress:
+    with ProgressLine("predicting") as progress:
         comparisons = compare_nodes(cluster, rules, target, progress)
     for what in unmatched(cluster, comparisons, rules, target):
         say(f"check what was said: {visible(what)}")

@@ -7,7 +7,7 @@ import click
 from kubectl_cgaudit.cli import options, output, spared
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.gaps import exit_code
-from kubectl_cgaudit.cli.named_nodes import of_nodes, others
+from kubectl_cgaudit.cli.named_nodes import of_nodes, without_trees
 from kubectl_cgaudit.cli.reading import compare
 from kubectl_cgaudit.report.escape import visible
 
@@ -33,7 +33,7 @@ def tree_command(node: tuple[str, ...], to: str, outputs: tuple[str, ...], **fla
     cluster, comparisons = compare(target, flags)
     shown = of_nodes(node, cluster, comparisons)
     if not shown:
-        say(f"there is no Linux node that reports its CPU; there are {visible(others(cluster))}")
+        say(f"there is no Linux node that reports its CPU; there are {visible(without_trees(cluster))}")
     output.deliver_view(wanted, lambda screen: cgroups.as_text(shown, screen), lambda: cgroups.data(shown))
     return exit_code(cluster, comparisons)
 

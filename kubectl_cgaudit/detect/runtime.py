@@ -50,9 +50,9 @@ def of_handler(handler: str, formula: Formula) -> Runtime:
 
 def of_name(name: str | None, formula: Formula) -> Runtime:
     """A runtime of this name, where there is one, in a release that has this formula."""
-    return (
-        bare(formula) if name is None else Runtime(name, None, formula, _rounds(name, quadratic=formula == "quadratic"))
-    )
+    if name is None:
+        return bare(formula)
+    return Runtime(name, None, formula, _rounds(name, quadratic=formula == "quadratic"))
 
 
 def parse(text: str) -> Runtime:

@@ -51,15 +51,19 @@ class Comparison(Struct, frozen=True):
         return self.cases[0].before.pods.outlines
 
     @property
+    def trees(self) -> dict[int, NodeTree]:
+        """Every tree of its cases once, by identity: many cases have one before or after."""
+        return {id(tree): tree for case in self.cases for tree in (case.before, case.after)}
+
+    @property
     def whens(self) -> tuple[str, ...]:
         """What each case assumes."""
         return tuple(case.when for case in self.cases)
 
     def pod(self, index: int) -> tuple["PodCase", ...]:
         """The trees of an active pod in every case."""
-        # Many cases have one tree before or after, and what is made of it is kept.
-        trees = {id(tree): tree for case in self.cases for tree in (case.before, case.after)}
-        pods = {key: tree.pods[index] for key, tree in trees.items()}
+        # What is made of a pod's tree is kept.
+        pods = {of: tree.pods[index] for of, tree in self.trees.items()}
         return tuple([PodCase(case, pods[id(case.before)], pods[id(case.after)]) for case in self.cases])
 
     def pods(self) -> Iterator[tuple[Pod, tuple["PodCase", ...]]]:

@@ -36,9 +36,7 @@ def _judge(comparison: Comparison, cluster: Cluster, same: Same) -> NodeAudit:
     answers = (cluster.kubelets or {}).get(node.name)
     known = _known(state, comparison.handlers)
     pods = Counter(pod.qos for pod, _ in comparison.placed)
-    # Many cases have one tree before or after.
-    trees = {id(tree): tree for case in comparison.cases for tree in (case.before, case.after)}
-    moments = {of: _moment(tree, pods, same) for of, tree in trees.items()}
+    moments = {of: _moment(tree, pods, same) for of, tree in comparison.trees.items()}
     return NodeAudit(
         name=node.name,
         kubelet_version=node.kubelet_version,
