@@ -1,9 +1,13 @@
 """The way to the server: names, addresses, TLS, proxies, and servers that do not answer."""
 
+import gc
 import gzip
 import socket
 import ssl
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -12,6 +16,7 @@ from kubectl_cgaudit.collect import connect, transport
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.errors import ClusterError
 from tests.live_support import local, only, read
+from tests.simulator.sending import reset
 from tests.vcr_support import (
     a_list,
     a_node,
@@ -79,6 +84,43 @@ def test_a_slow_handshake_is_waited_for_where_the_request_may_take_long(tmp_path
         ):
             read(Connection(kubeconfig=path))
         assert len(read(Connection(kubeconfig=path, timeout_seconds=60.0)).nodes) == 1
+
+
+@pytest.fixture
+def late_handshakes(monkeypatch):
+    """Let every TLS handshake begin a little after its connection is made."""
+    create = ssl.SSLSocket._create
+
+    def late(of, *args, **kwargs):
+        time.sleep(0.1)
+        return create(*args, **kwargs)
+
+    monkeypatch.setattr(ssl.SSLSocket, "_create", classmethod(late))
+
+
+def test_reset_before_the_handshake(tmp_path, late_handshakes, pauses):
+    done = threading.Event()
+
+    def hang_up():
+        while not done.is_set():
+            with suppress(TimeoutError):
+                reset(server.accept()[0])
+
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as pool:
+        server.settimeout(0.01)
+        host = f"127.0.0.1:{server.getsockname()[1]}"
+        pool.submit(hang_up)
+        try:
+            with pytest.raises(ClusterError) as caught:
+                read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server=f"https://{host}")))
+        finally:
+            done.set()
+    assert str(caught.value) == (
+        f"{host} cannot be asked: the connection was closed before an answer came; "
+        "check the server in the kubeconfig and the network (VPN, proxy, firewall)"
+    )
+    # Python leaves such a socket open until it is collected, and warns of it then: that fails no test.
+    gc.collect()
 
 
 @pytest.fixture

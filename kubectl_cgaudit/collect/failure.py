@@ -1,5 +1,6 @@
 """What went wrong with a request, in one sentence that ends with what to do next."""
 
+import errno
 import socket
 import ssl
 
@@ -53,12 +54,18 @@ def no_answer(error: BaseException, host: str, seconds: float | None) -> Request
         why, step = "connection refused", "check that it runs and the port in the kubeconfig is right"
     elif not any(isinstance(cause, TimeoutError) for cause in causes):
         texts = [str(getattr(cause, "strerror", "") or cause) for cause in causes]
-        why, step = printable(texts[-1], 200), CHECK
+        closed = any(_is_of_a_closed_connection(cause) for cause in causes)
+        why, step = "the connection was closed before an answer came" if closed else printable(texts[-1], 200), CHECK
     elif seconds is None:
         why, step = "no connection within a few seconds", f"{CHECK}, or give it longer with --request-timeout"
     else:
         why, step = f"no answer within {seconds:g} s", "try again with a longer --request-timeout"
     return RequestError(f"{host} cannot be asked: {why}; {step}", why, silent=seconds is not None)
+
+
+def _is_of_a_closed_connection(error: BaseException) -> bool:
+    # A reset that comes before the TLS handshake is seen as no connection.
+    return isinstance(error, ConnectionError) or getattr(error, "errno", None) == errno.ENOTCONN
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:
