@@ -1,6 +1,8 @@
 """What two moments come to where the evidence contradicts what was said of one of them."""
 
+import copy
 import json
+from typing import Any
 
 import yaml
 from markdown_it import MarkdownIt
@@ -129,6 +131,45 @@ def test_a_cgroup_version_that_the_evidence_contradicts_decides_nothing_on_its_n
     # Where the word and the evidence agree it is known.
     agreed = diff(audited(warned, V1, "v2"), now_of(warned, V1))
     assert {row[0] for row in (*of_nodes(agreed).values(), *flat(agreed).values())} == {"as-before"}
+
+
+def test_what_stayed_by_a_word_that_the_evidence_contradicts_did_not_surely_stay() -> None:
+    quiet = cluster(N1, A)
+    warned, later = (replace(quiet, cgroup_v1_warnings={"n1": f"2026-11-{day}T00:00:00Z"}) for day in (20, 21))
+
+    def outcomes(then: Cluster, now: Cluster) -> tuple[dict[str, str], set[str], int]:
+        """Of the node's rows, of all rows of the pod, and how many workloads are as before."""
+        found = diff(audited(then, V2_LINEAR, "v2"), now_of(now, V2_LINEAR))
+        of_node = {key[1]: row[0] for key, row in of_nodes(found).items()}
+        return of_node, {row[0] for row in flat(found).values()}, found.summary.workloads["unchanged"]
+
+    open_ = dict.fromkeys(("cgroup", "kubepods", "system-slice", "pods-per-system"), "unknown")
+    assert outcomes(quiet, quiet) == ({}, set(), 1)
+    # The word is v2 both times, and the kubelet's is v1 of one: it may have moved.
+    assert outcomes(quiet, warned) == outcomes(warned, quiet) == (open_, {"unknown"}, 0)
+    # Whoever is right, was right both times.
+    assert outcomes(warned, later) == ({}, set(), 1)
+
+
+def test_a_runtime_that_stayed_by_a_word_that_the_evidence_contradicts_may_have_moved() -> None:
+    silent = node("n1", containerRuntimeVersion="containerd://2.1.9")
+    speaks = copy.deepcopy(silent)
+    speaks["status"]["runtimeHandlers"] = [{"name": "", "features": {"userNamespaces": False}}]
+
+    def outcomes(then: dict[str, Any], now: dict[str, Any], of: Any = A) -> tuple[dict[str, str], dict[str, str]]:
+        """By what of the node, and by container and what."""
+        found = diff(audited(cluster(then, of), V2_QUADRATIC, "v2"), now_of(cluster(now, of), V2_QUADRATIC))
+        rows = {f"{key[2]} {key[3]}": row[0] for key, row in flat(found).items()}
+        return {key[1]: row[0] for key, row in of_nodes(found).items()}, rows
+
+    # Without a limit there is no quota, whatever runs.
+    open_ = [f"{name} {what}" for name in ("app", "side") for what in ("weight", "share", "against-system", "in-pod")]
+    assert outcomes(silent, speaks) == ({"runtime": "unknown"}, dict.fromkeys(open_, "unknown"))
+    assert outcomes(speaks, silent) == outcomes(silent, speaks)
+    assert outcomes(speaks, speaks) == ({}, {})
+    # One container has all of its pod's CPU by any formula.
+    alone = pod("b", container("app", "1", limit="1"))
+    assert outcomes(silent, speaks, alone)[1] == {"app weight": "unknown", "app quota-us": "unknown"}
 
 
 def test_the_contradictions_are_in_every_format() -> None:

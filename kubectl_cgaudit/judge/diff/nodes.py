@@ -49,10 +49,11 @@ def compare(before: NodeAudit, after: NodeAudit, limit: Limit) -> NodeDiff:
         measures = [in_doubt(each, all_of_it=True) if each.what in _OF_THE_ROOT else each for each in measures]
     because: list[str] = []
     if contradictions := against(before, after):
-        said = contested(before, after, measured=True)
+        said, same = contested(before, after, measured=True), alike(before, after)
+        deciding = [f"runtime:{each.of}" if each.of else "cgroup" for each in measures]
         doubted = [
-            against_evidence(each, contested=(f"runtime:{each.of}" if each.of else "cgroup") in said)
-            for each in measures
+            against_evidence(each, contested=about in said, alike=about in same)
+            for each, about in zip(measures, deciding, strict=True)
         ]
         if doubted != measures:
             because += contradictions
@@ -102,6 +103,20 @@ def contested(*nodes: NodeAudit, measured: bool) -> frozenset[str]:
         and any(words.startswith(f"{about}: ") for words in node.contradictions)
         and (measured or all(each.about != about or each.confidence != "certain" for each in node.evidence))
     )
+
+
+def alike(before: NodeAudit, after: NodeAudit) -> frozenset[str]:
+    """What the evidence on both nodes says the same of."""
+    was, now = _evidence(before), _evidence(after)
+    return frozenset(about for about in was if was[about] == now.get(about))
+
+
+def _evidence(node: NodeAudit) -> dict[str, set[tuple[str, str]]]:
+    """Who says what, without what was seen, which has moments and pods in it."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for piece in node.evidence:
+        found.setdefault(piece.about, set()).add((piece.source, piece.value))
+    return found
 
 
 def as_many(before: NodeAudit, after: NodeAudit) -> bool:

@@ -70,6 +70,8 @@ class Around(Struct, frozen=True):
     """Of what that is where it was not believed, as `nodes.contested` names it."""
     guessed: frozenset[str]
     """The same without what was measured of running containers: their weights are known."""
+    alike: frozenset[str]
+    """What the evidence on both nodes says the same of, as `nodes.alike` names it."""
     lost: bool
     """Whether the node it was on was said not to come back, if only in some case."""
     kubelets: tuple[str, str]
@@ -123,7 +125,9 @@ def _container(before: ContainerAudit, after: ContainerAudit, why: "_Why", limit
     changed = (before.request_milli, before.limit_milli) != (after.request_milli, after.limit_milli)
     changed = changed or why.before.handler != why.after.handler
     rounded = (_is_rounded(before) or _is_rounded(after)) and why.taken_for_runc
-    deciding = {"cgroup", f"runtime:{why.before.handler}", f"runtime:{why.after.handler}"}
+    runtimes = {f"runtime:{why.before.handler}", f"runtime:{why.after.handler}"}
+    # One that has all of its pod's CPU has the pod's share, which no runtime decides.
+    alone = all(each.in_pod == 1 for case in (*before.cases, *after.cases) for each in (case.before, case.after))
     measures = []
     for measure in consistent(_measures(before.cases, after.cases, limits)):
         respecified = changed or (why.respecified and measure.what not in ("weight", "quota-us"))
@@ -133,7 +137,7 @@ def _container(before: ContainerAudit, after: ContainerAudit, why: "_Why", limit
                 respecified=respecified,
                 known=why.after.confidence != "unknown",
                 rounded=rounded,
-                deciding=deciding,
+                deciding={"cgroup"} if alone and measure.what in _OF_THE_NODE else {"cgroup", *runtimes},
             )
         )
     return ContainerDiff(before.name, worst(measure.outcome for measure in measures), listed(measures))
@@ -213,10 +217,11 @@ class _Why:
         if cause is not None:
             self._needed.add(cause)
             return replace(measure, outcome="other-cause")
-        if not self.around.contradictions:
+        if not self.around.contradictions or _is_given(measure):
             return measure
         said = self.around.contested if measure.what == "quota-us" else self.around.guessed
-        doubted = against_evidence(measure, contested=not said.isdisjoint(deciding))
+        against = said.intersection(deciding)
+        doubted = against_evidence(measure, contested=bool(against), alike=against <= self.around.alike)
         if doubted != measure:
             self._needed.add("evidence")
         return doubted
@@ -249,6 +254,12 @@ class _Why:
         }
         causes = (text for cause, text in words.items() if cause in self._needed)
         return (*causes, *(self.around.contradictions if "evidence" in self._needed else ()))
+
+
+def _is_given(measure: Measure) -> bool:
+    """Whether it is so whatever its node runs: without a limit there is no quota, and one container has all of its pod."""
+    values = {*measure.before, *measure.predicted, *measure.now}
+    return (measure.what == "quota-us" and values == {_NO_QUOTA}) or (measure.what == "in-pod" and values == {1})
 
 
 def _changes(before: PodAudit, after: PodAudit) -> Iterable[str]:
