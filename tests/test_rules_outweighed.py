@@ -48,8 +48,8 @@ def test_202_says_which_reserve_brings_it_under_the_threshold() -> None:
     )
     assert finding.remedy == (
         "Raise the reserve: enforce system-reserved-compressible on system.slice with 670m CPU (weight 27, pods : system "
-        "3.96 to 4.81 : 1; leaves 2730m to 3330m to schedule, 3400m now, depending on how much is kubeReserved) brings it under "
-        "5 : 1."
+        "3.96 to 4.81 : 1; leaves 2730m to 3330m to schedule, 3400m now, depending on how much is kubeReserved; its pods ask for "
+        "3113m: what does not fit may be refused (OutOfcpu) when the kubelet starts) brings it under 5 : 1."
     )
 
 
@@ -63,7 +63,8 @@ def test_a_reserve_leaves_what_kube_reserved_takes_out_of_account_where_configz_
     assert (linear(milli_to_shares(3250)), linear(milli_to_shares(650))) == (127, 26)
     lost = of_rule(measured, "CGA201")["shop/checkout"]
     assert (
-        "with 830m CPU (weight 33, pods : system 3.64 : 1; leaves 3070m to schedule, 630m less than now)" in lost.remedy
+        "with 830m CPU (weight 33, pods : system 3.64 : 1; leaves 3070m to schedule, 630m less than now; its pods ask for 3162m"
+        in lost.remedy
     )
     assert (linear(milli_to_shares(3070)), linear(milli_to_shares(830))) == (120, 33)
 

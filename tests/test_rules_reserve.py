@@ -78,6 +78,44 @@ def test_without_configz_a_reserve_keeps_the_ratio_however_much_is_kube_reserved
     assert finding.remedy.partition("on system.slice with ")[2] == said
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        # 780m reserved leave 3220m.
+        (("1000m", "2220m"), ""),
+        (
+            ("1000m", "2221m"),
+            "; its pods ask for 3221m: what does not fit may be refused (OutOfcpu) when the kubelet starts",
+        ),
+    ],
+)
+def test_a_reserve_that_leaves_less_than_the_pods_of_the_node_ask_for_says_so(
+    asked: tuple[str, str], said: str
+) -> None:
+    """Guaranteed pods and BestEffort ones are counted with the Burstable; one that is finished is not."""
+    first, second = asked
+    pods = (
+        pod("g", container("c", first, first), qos="Guaranteed"),
+        pod("b", container("c", second)),
+        pod("e", container("c"), qos="BestEffort"),
+        pod("done", container("c", "500m"), phase="Succeeded"),
+    )
+    finding = of_rule(audited(cluster(node(), *pods), V1, "v2"), "CGA201")["default/b"]
+    assert finding.remedy.partition(" less than now")[2] == f"{said})."
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "said"),
+    [
+        ("v1.31.14", "; what systemReserved has of memory and pid limits system.slice then, too)."),
+        ("v1.32.0", ")."),
+    ],
+)
+def test_before_kubelet_132_a_reserve_of_cpu_alone_cannot_be_enforced(kubelet: str, said: str) -> None:
+    (finding,) = of_rule(audited(cluster(node(kubelet=kubelet), ONE), V1, "v2"), "CGA201").values()
+    assert finding.remedy.partition(" less than now")[2] == said
+
+
 _WEIGHT = re.compile(r"give system\.slice weight (\d+) \(pods : system (\S+) : 1\)")
 _RESERVE = re.compile(
     r"with (\d+)m CPU \(weight (\d+), pods : system (\S+)(?: to (\S+))? : 1; leaves (\d+)m(?: to (\d+)m)? to schedule"

@@ -323,7 +323,8 @@ def test_201_says_which_pod_a_reserve_leaves_a_loss_that_the_weight_does_not() -
     """3.39 : 1 is 8.4% under the 3.7 : 1 of now; checkout's own weight is rounded too."""
     remedies = {title: each.remedy for title, each in of_rule(recorded_audit(), "CGA201").items()}
     assert {
-        title: remedy.partition("depending on how much is kubeReserved).")[2] for title, remedy in remedies.items()
+        title: remedy.partition("may be refused (OutOfcpu) when the kubelet starts).")[2]
+        for title, remedy in remedies.items()
     } == {
         "data/postgres": "",
         "kube-system/kube-proxy": "",

@@ -146,6 +146,11 @@ class PodTrees(Lazy[PodTree]):
         """What the pods of each class that want CPU compete with, together."""
         return dict(zip(QOS_CLASSES, self._totals, strict=True))
 
+    @property
+    def request_milli(self) -> int:
+        """What all of them ask for together, in thousandths of a CPU."""
+        return sum(self.shapes[outline].request_milli for outline in self.outlines)
+
     def __len__(self) -> int:
         return len(self.placed)
 

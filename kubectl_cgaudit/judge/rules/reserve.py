@@ -13,6 +13,7 @@ from kubectl_cgaudit.text import number
 
 _LARGEST = 0.25
 _STEP = 10
+_CPU_ALONE = "system-reserved-compressible"
 
 Limits = tuple[float, float]
 """The ratio pods : system to stay under, and the same where system.slice has less than its default."""
@@ -32,6 +33,8 @@ class Reserve(Struct, frozen=True):
     """The weight of kubepods then."""
     now: int
     """What is allocatable now, in thousandths of a CPU."""
+    asked: int
+    """What the node's active pods ask for together, in thousandths of a CPU."""
 
     @property
     def weight(self) -> int:
@@ -52,6 +55,14 @@ class Reserve(Struct, frozen=True):
         else:
             left = f"{most}m to schedule, {f'{self.now - most}m less than' if most < self.now else 'as'} now"
         ratio = " to ".join(dict.fromkeys(map(number, self.ratios)))
+        # A kubelet admits all of its pods anew when it starts (kubernetes#105523).
+        if self.asked > least:
+            left += (
+                f"; its pods ask for {self.asked}m: what does not fit may be refused (OutOfcpu) when the kubelet starts"
+            )
+        # kubelet/cm/node_container_manager_linux.go, getCgroupConfig: all of systemReserved becomes a limit.
+        if self.key != _CPU_ALONE:
+            left += "; what systemReserved has of memory and pid limits system.slice then, too"
         return (
             f"enforce {self.key} on system.slice with {self.milli}m CPU (weight {self.weight}, pods : system {ratio} "
             f": 1; leaves {left})"
@@ -79,11 +90,12 @@ def reserve_for(cluster: Cluster, node: Node, case: Case, limits: Limits) -> Res
     modern = version is None or version >= COMPRESSIBLE_FROM
     left = max(0, free[0] - milli), max(0, free[1] - milli)
     return Reserve(
-        key="system-reserved-compressible" if modern else "system-reserved",
+        key=_CPU_ALONE if modern else "system-reserved",
         milli=milli,
         left=left,
         kubepods=(_weight(left[0] if whole is None else whole), _weight(left[1] if whole is None else whole)),
         now=node.allocatable_milli,
+        asked=case.after.pods.request_milli,
     )
 
 
