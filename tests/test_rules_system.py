@@ -64,8 +64,8 @@ def test_201_on_v1_the_remedy_is_in_shares(rules: str, target: str, said: str, t
     shares = said.split()[-1]
     ratio = {"1024": "8", "2617": "3.13"}[shares]
     assert finding.remedy == (
-        f"{said}(pods : system {ratio} : 1) with `systemctl set-property system.slice CPUShares={shares}`, which lasts and "
-        "`systemctl revert system.slice` undoes."
+        f"{said}(pods : system {ratio} : 1) with `systemctl set-property system.slice CPUShares={shares}`, which lasts as long "
+        "as the node's /etc (a new node needs it again) and `systemctl revert system.slice` undoes."
     )
 
 
@@ -291,8 +291,9 @@ def test_201_the_reserve_that_is_enforced_and_loses_is_no_remedy() -> None:
     assert finding.remedy == (
         "Once n1 is on cgroup v2, not before, keep the ratio of now: take the enforcement off system.slice (its key out of "
         "enforceNodeAllocatable), as the kubelet writes its value again at every start, then give system.slice weight 6 (pods : "
-        "system 5.5 : 1) with `systemctl set-property system.slice CPUWeight=6`, which lasts and `systemctl revert system.slice` "
-        "undoes. CGA202 names the node then: below its default of 100, system.slice is judged by 5 : 1."
+        "system 5.5 : 1) with `systemctl set-property system.slice CPUWeight=6`, which lasts as long as the node's /etc (a new "
+        "node needs it again) and `systemctl revert system.slice` undoes. CGA202 names the node then: below its default "
+        "of 100, system.slice is judged by 5 : 1."
     )
 
 

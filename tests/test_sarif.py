@@ -45,7 +45,8 @@ def test_the_recorded_cluster() -> None:
         "Pod shop/checkout-d5491e7e7-22276 on worker-c: 1.29 times the CPU of system.slice now, 0.492 times after (-62%); "
         "27% of the node's CPU now, 20% after, when everything wants CPU. Once worker-c is on cgroup v2, not "
         "before, keep the ratio of now: give system.slice weight 39 (pods : system 3.72 : 1) with `systemctl set-property "
-        "system.slice CPUWeight=39`, which lasts and `systemctl revert system.slice` undoes; or enforce "
+        "system.slice CPUWeight=39`, which lasts as long as the node's /etc (a new node needs it again) and `systemctl revert "
+        "system.slice` undoes; or enforce "
     )
     assert first == {
         "ruleId": "CGA201",

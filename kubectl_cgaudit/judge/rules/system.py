@@ -109,7 +109,8 @@ def _keep_ratio(context: Context, node: Node, pod: Pod, case: Case, change: floa
     )
     advice = (
         f"{start} the ratio of now: {_freed(case)}give system.slice {unit_of(version)} {value} (pods : system {number(ratio)} : "
-        f"1) with `systemctl set-property system.slice {setting}={value}`, which lasts and `systemctl revert system.slice` undoes"
+        f"1) with `systemctl set-property system.slice {setting}={value}`, which lasts as long as the node's /etc (a new node "
+        "needs it again) and `systemctl revert system.slice` undoes"
     )
     reserve = _reserve(context, node, case, now) if version == "v2" else None
     with_reserve = _with_ratio(case, change, reserve.ratios[0]) if reserve else 0.0
