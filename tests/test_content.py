@@ -81,7 +81,7 @@ def test_coverage_names_what_was_set_apart() -> None:
         "Finished pods, which want no CPU": "0",
         "Pods without a node, not predicted": "web",
         "Windows nodes, which have no cgroups": "web (1 pod, not predicted)",
-        "Virtual nodes, which have no kubelet": "web (2 pods, not predicted)",
+        "Virtual nodes, which have no cgroups to predict": "web (2 pods, not predicted)",
         "Deployment names": "derived from the pod-template-hash",
         "Objects of no use to the audit": "2 web",
         "Objects read more than once": "1",

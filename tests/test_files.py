@@ -134,8 +134,8 @@ def test_an_object_that_is_there_twice_and_not_alike_is_a_gap(tmp_path: Path) ->
     assert both.reading.gaps == (
         Gap(
             "pod default/p",
-            "it is in the input more than once, and not alike: the first was taken",
-            "Give each object once: leave the older file out",
+            "read more than once, and not alike: the first was taken",
+            "Give each object once: leave the older file out, and audit each cluster by itself",
             "object that is not alike",
             ("pod default/p",),
         ),

@@ -202,7 +202,7 @@ def test_a_pod_that_came_twice_and_not_alike_is_a_gap(tmp_path):
         cluster = read(local(tmp_path, server))
     (pod,) = cluster.pods
     assert (pod.containers[0].request_milli, cluster.reading.duplicates) == (1000, 1)
-    why = "it came more than once, and not alike: the first was taken"
+    why = "read more than once, and not alike: the first was taken"
     title = "pod shop/one"
     assert cluster.reading.gaps == (Gap(title, why, "Run the audit again", "object that is not alike", (title,)),)
 

@@ -308,6 +308,13 @@ def test_at_80_columns_a_nodes_name_gives_way_and_not_its_numbers() -> None:
     ]
 
 
+def test_a_virtual_node_may_have_a_kubelet_and_no_cgroups_to_predict() -> None:
+    """Those of EKS Fargate run one."""
+    fargate = node("f1", labels={"eks.amazonaws.com/compute-type": "fargate"})
+    text = rendered("table", audited(cluster(node(), fargate, pod("p", on="f1")), V2_LINEAR, "v2"))
+    assert "Virtual nodes have no cgroups to predict (1 pod): f1." in text.splitlines()
+
+
 def test_unpredicted_pods_are_marked() -> None:
     result = audited(cluster(node(), pod("p", container("c", "1"), on="gone")))
     (line,) = rows(table.render(result), "default/p")

@@ -107,8 +107,8 @@ def _add(data: bytes, path: str, assembly: Assembly, progress: Progress) -> None
 
 
 def _whole(assembly: Assembly, paths: tuple[str, ...]) -> Cluster:
-    why = "it is in the input more than once, and not alike: the first was taken"
-    assembly.name_unlike(why, "Give each object once: leave the older file out")
+    why = "read more than once, and not alike: the first was taken"
+    assembly.name_unlike(why, "Give each object once: leave the older file out, and audit each cluster by itself")
     assembly.gaps += part.gaps(assembly.parts)
     cluster = assembly.cluster(", ".join("standard input" if path == "-" else Path(path).name for path in paths))
     if not cluster.nodes:

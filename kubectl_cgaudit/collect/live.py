@@ -93,7 +93,7 @@ def read(
         beside.finish(progress)
         # Whoever may create a pod could end the audit with it, and who audits could not mend that.
         assembly.leave_out_bad({each.kind: each.instead for each in OPTIONAL})
-        assembly.name_unlike("it came more than once, and not alike: the first was taken", "Run the audit again")
+        assembly.name_unlike("read more than once, and not alike: the first was taken", "Run the audit again")
         cluster = assembly.cluster(api.source)
         del assembly, beside
         memory.give_back()

@@ -292,7 +292,10 @@ def coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:
         ("Finished pods, which want no CPU", str(coverage.pods_finished)),
         ("Pods without a node, not predicted", names(coverage.pods_without_node) or "none"),
         ("Windows nodes, which have no cgroups", _apart(coverage.windows_nodes, coverage.pods_on_windows_nodes)),
-        ("Virtual nodes, which have no kubelet", _apart(coverage.virtual_nodes, coverage.pods_on_virtual_nodes)),
+        (
+            "Virtual nodes, which have no cgroups to predict",
+            _apart(coverage.virtual_nodes, coverage.pods_on_virtual_nodes),
+        ),
     ]
     apart += [(f"{kind} names", how) for kind, how in coverage.workload_names.items()]
     ignored = names(f"{count} {kind}" for kind, count in coverage.ignored_kinds.items())

@@ -168,7 +168,10 @@ def _reading(coverage: Coverage) -> list[str]:
     lines = [f"Only what matches {coverage.filter} is reported{siblings}."] if coverage.filter else []
     apart = (
         (coverage.windows_nodes, f"Windows nodes have no cgroups ({counted(coverage.pods_on_windows_nodes, 'pod')})"),
-        (coverage.virtual_nodes, f"Virtual nodes have no kubelet ({counted(coverage.pods_on_virtual_nodes, 'pod')})"),
+        (
+            coverage.virtual_nodes,
+            f"Virtual nodes have no cgroups to predict ({counted(coverage.pods_on_virtual_nodes, 'pod')})",
+        ),
         (coverage.pods_without_node, "Pods without a node are not predicted"),
     )
     lines += [f"{what}: {named(names, 5)}." for names, what in apart if names]
