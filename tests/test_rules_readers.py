@@ -71,6 +71,12 @@ def test_401_a_cadvisor_without_a_tag_is_one() -> None:
         ("nginx:11.0.1", None, None),
         ("openjdk@sha256:abc", None, None),
         ("openjdk:16@sha256:abc", "Java 16", "misreads"),
+        ("adoptopenjdk/openjdk8:jre8u292-b10", "Java 8u292", "blind"),
+        ("adoptopenjdk/openjdk11:jdk-11.0.11_9-alpine", "Java 11.0.11", "blind"),
+        # OpenJ9 counts otherwise.
+        ("adoptopenjdk/openjdk11-openj9:jdk-11.0.11_9", None, None),
+        ("bellsoft/liberica-openjre-alpine:11.0.14", "Java 11.0.14", "blind"),
+        ("bellsoft/liberica-openjdk-alpine-musl:17.0.4", "Java 17.0.4", "misreads"),
         ("openjdk:13", "Java 13", "blind"),
         ("tomcat:9.0.85-jdk17", None, None),
         ("tomcat:9.0.85", None, None),

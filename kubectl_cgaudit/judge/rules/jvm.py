@@ -10,7 +10,8 @@ from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT
 from kubectl_cgaudit.detect.state import CgroupVersion
 
 _JDK_IMAGES = re.compile(
-    r"(?:^|/)(?:openjdk|eclipse-temurin|amazoncorretto|adoptopenjdk|ibm-semeru-runtimes|zulu-openjdk|jdk|jre)$",
+    r"(?:^|/)(?:openjdk|eclipse-temurin|amazoncorretto|adoptopenjdk(?:/openjdk\d{1,2})?|ibm-semeru-runtimes|zulu-openjdk|"
+    r"liberica-open(?:jdk|jre)-(?:alpine|centos|debian)(?:-musl)?|jdk|jre)$",
     re.ASCII,
 )
 _TAG = re.compile(
