@@ -50,6 +50,15 @@ def test_101_says_if_it_is_only_possible() -> None:
     assert (finding.severity, finding.when) == ("critical", "if cgroup v1")
 
 
+def test_101_a_boot_parameter_does_not_help_an_old_systemd() -> None:
+    finding = the_finding("CGA101", V1, "v2", node(), ONE)
+    assert finding.remedy == (
+        "Move the node to cgroup v2 before it gets a kubelet from 1.35 on: a newer OS image, the only way where systemd or the "
+        "kernel (before 5.8) is too old for v2, as on Amazon Linux 2; or boot it with systemd.unified_cgroup_hierarchy=1. "
+        "failCgroupV1: false in the kubelet's configuration only buys time."
+    )
+
+
 def test_102_names_what_is_open_and_what_settles_it() -> None:
     objects = cluster(node(), ONE, pod("q", container("c", "1"), runtimeClassName="crun"))
     (finding,) = of_rule(audited(objects), "CGA102").values()

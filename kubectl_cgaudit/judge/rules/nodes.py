@@ -27,7 +27,8 @@ _NOTHING = (
     "the formula, see CGA204."
 )
 _MOVE = (
-    "Move the node to cgroup v2 before it gets a kubelet from 1.35 on: a newer OS image, or boot it with "
+    "Move the node to cgroup v2 before it gets a kubelet from 1.35 on: a newer OS image, the only way where "
+    "systemd or the kernel (before 5.8) is too old for v2, as on Amazon Linux 2; or boot it with "
     "systemd.unified_cgroup_hierarchy=1. failCgroupV1: false in the kubelet's configuration only buys time."
 )
 
