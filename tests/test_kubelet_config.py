@@ -59,6 +59,7 @@ def test_config_that_says_everything():
         "cpuCFSQuota": False,
         "cpuCFSQuotaPeriod": "5ms",
         "cpuManagerPolicy": "static",
+        "reservedSystemCPUs": "0-1",
     }
     assert configz.config(json.dumps({"kubeletconfig": said}).encode()) == KubeletConfig(
         cgroup_driver="cgroupfs",
@@ -71,6 +72,7 @@ def test_config_that_says_everything():
         cpu_cfs_quota=False,
         cpu_cfs_quota_period_us=5000,
         cpu_manager_policy="static",
+        reserves_whole_cpus=True,
     )
 
 

@@ -78,6 +78,14 @@ def test_without_configz_a_reserve_keeps_the_ratio_however_much_is_kube_reserved
     assert finding.remedy.partition("on system.slice with ")[2] == said
 
 
+def test_no_reserve_is_named_with_which_a_kubelet_would_not_start() -> None:
+    """Of the CPUs that it reserves by number it takes no systemReservedCgroup."""
+    objects = answering(cluster(reserving("32", 28000), ONE), None, reserves_whole_cpus=True)
+    assert of_rule(audited(objects, "", "v2"), "CGA202")["n1"].remedy == (
+        "`systemctl set-property system.slice CPUWeight=110` brings it under 10 : 1."
+    )
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

@@ -27,6 +27,7 @@ class _Kubelet(Struct, rename="camel"):
     cpu_cfs_quota: bool | None = msgspec.field(default=None, name="cpuCFSQuota")
     cpu_cfs_quota_period: str | None = msgspec.field(default=None, name="cpuCFSQuotaPeriod")
     cpu_manager_policy: str | None = None
+    reserved_system_cpus: str | None = msgspec.field(default=None, name="reservedSystemCPUs")
 
 
 class _Configz(Struct):
@@ -53,6 +54,7 @@ def config(body: bytes) -> KubeletConfig:
         cpu_cfs_quota=said.cpu_cfs_quota is not False,
         cpu_cfs_quota_period_us=_period_us(said.cpu_cfs_quota_period or "100ms"),
         cpu_manager_policy=said.cpu_manager_policy or None,
+        reserves_whole_cpus=bool(said.reserved_system_cpus),
     )
 
 

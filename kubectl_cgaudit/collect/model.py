@@ -187,6 +187,8 @@ class KubeletConfig(Struct, frozen=True):
     cpu_cfs_quota: bool
     cpu_cfs_quota_period_us: int
     cpu_manager_policy: str | None
+    reserves_whole_cpus: bool = False
+    """Whether it names the CPUs that it reserves (reservedSystemCPUs): then it starts with no reserved cgroup."""
 
 
 class KubeletAnswers(Struct, frozen=True):

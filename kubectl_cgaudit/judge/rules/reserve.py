@@ -70,13 +70,16 @@ class Reserve(Struct, frozen=True):
 
 
 def reserve_for(cluster: Cluster, node: Node, case: Case, limits: Limits) -> Reserve | None:
-    """The least reserve on cgroup v2 whose weight keeps pods within limits; None if it would cost too much.
+    """The least reserve on cgroup v2 whose weight keeps pods within limits; None if it would cost too much, or the
+    kubelet would not start with it.
 
     What is reserved is not allocatable, and lowers kubepods with it, where that is made from what is allocatable. How much of
     what is reserved now is for the system only /configz tells: else it may be all or nothing.
     """
     answers = (cluster.kubelets or {}).get(node.name)
     known = answers.config if answers else None
+    if known and known.reserves_whole_cpus:
+        return None
     said = (known.system_reserved_milli or 0) if known else 0
     # What pods had if nothing were reserved for the system.
     free = node.allocatable_milli + said, node.allocatable_milli + said
