@@ -81,9 +81,20 @@ def test_of_one_node_nothing_is_said_of_the_others(tmp_path: Path, capsys: pytes
     assert "n1" not in text
     assert "win" not in text
     assert run(["nodes", "win", "-f", str(path)]) == 1
-    assert capsys.readouterr().err == (
-        "error: win is not a Linux node that reports its CPU (windows): it has no cgroup tree to show\n"
-    )
+    assert capsys.readouterr().err == "error: win is a windows node: there is no cgroup tree to show\n"
+
+
+@pytest.mark.parametrize(("capacity", "what"), [({"cpu": "4"}, "is a virtual node"), ({}, "reports no CPU")])
+def test_why_a_node_has_no_tree_is_said(
+    capacity: dict[str, str], what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of EKS Fargate are Linux nodes that report their CPU."""
+    other = node("other", labels={"eks.amazonaws.com/compute-type": "fargate"} if capacity else {})
+    other["status"]["capacity"] = other["status"]["allocatable"] = capacity
+    path = tmp_path / "c.json"
+    path.write_text(listed(node(), other, pod("p", container("c", "1"))))
+    assert run(["tree", "other", "-f", str(path)]) == 1
+    assert capsys.readouterr().err == f"error: other {what}: there is no cgroup tree to show\n"
 
 
 def test_where_no_node_has_a_tree_the_nodes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

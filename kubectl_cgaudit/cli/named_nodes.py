@@ -27,9 +27,8 @@ def find_node(name: str, cluster: Cluster, comparisons: tuple[Comparison, ...]) 
             return comparison
     kinds = {node.name: node.kind for node in cluster.nodes}
     if name in kinds:
-        raise NotFoundError(
-            f"{name} is not a Linux node that reports its CPU ({kinds[name]}): it has no cgroup tree to show"
-        )
+        what = "reports no CPU" if kinds[name] == "unusable" else f"is a {kinds[name]} node"
+        raise NotFoundError(f"{name} {what}: there is no cgroup tree to show")
     there = f"there are {named((c.node.name for c in comparisons), _NAMED) or without_trees(cluster)}"
     if in_doubt(cluster, "node") or any(pod.node == name for pod in cluster.pods):
         raise after_gaps(UnreadError(f"node {name!r} is not among what could be read; {there}"), cluster)
