@@ -59,3 +59,10 @@ def percent(fraction: float | None) -> str:
     if not value or value >= 9.95:
         return f"{sign}{value:.0f}%"
     return f"{sign}{value:.1f}%" if value >= 0.1 else f"{sign}{value:.1g}%"
+
+
+def percents(was: float, will: float) -> tuple[str, str]:
+    """Two fractions as percentages, with the digits that tell them apart, if four after the point do."""
+    plain = percent(was), percent(will)
+    longer = ((f"{was * 100:.{digits}f}%", f"{will * 100:.{digits}f}%") for digits in range(1, 5))
+    return plain if plain[0] != plain[1] else next((pair for pair in longer if pair[0] != pair[1]), plain)

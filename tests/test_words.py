@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.rounding import as_said
 from kubectl_cgaudit.report.content import facts
 from kubectl_cgaudit.report.words import percent, signed
+from kubectl_cgaudit.text import percents
 from tests.hostile import hand_made
 from tests.support import audited, cluster, container, node, pod
 
@@ -107,6 +108,21 @@ def test_a_share_that_is_not_nothing_never_reads_so_nor_one_that_is_not_all_as_a
     fraction: float | None, text: str
 ) -> None:
     assert percent(fraction) == text
+
+
+@pytest.mark.parametrize(
+    ("was", "will", "said"),
+    [
+        (0.27, 0.2, ("27%", "20%")),
+        (0.1604, 0.1569, ("16.0%", "15.7%")),
+        (0.00171, 0.00152, ("0.17%", "0.15%")),
+        (0.16000001, 0.16, ("16%", "16%")),
+        (0.5, 0.5, ("50%", "50%")),
+        (0.0, 0.0, ("0%", "0%")),
+    ],
+)
+def test_two_shares_have_the_digits_that_tell_them_apart(was: float, will: float, said: tuple[str, str]) -> None:
+    assert percents(was, will) == said
 
 
 @pytest.mark.parametrize("less", [-0.9966, -0.9992, -0.99993])

@@ -18,7 +18,7 @@ from kubectl_cgaudit.judge.rules.catalogue import (
 )
 from kubectl_cgaudit.judge.tally import SureLoss, loss_rank
 from kubectl_cgaudit.judge.thresholds import Thresholds
-from kubectl_cgaudit.text import counted, named, number, percent
+from kubectl_cgaudit.text import counted, named, number, percent, percents
 
 _MOST_STEPS = 5
 _NAMED = 3
@@ -92,13 +92,14 @@ def _losing(workloads: Sequence[WorkloadAudit], sure_losses: Mapping[Key, SureLo
     losses = [(loss, f"{namespace}/{owner.name}") for (namespace, owner), loss in sure_losses.items()]
     (loss, node, was, will, before, after), title = min(losses, key=lambda each: (loss_rank(each[0]), each[1]))
     verb = "loses" if len(losses) == 1 else "lose"
+    share, share_after = percents(before, after)
     # Of what may be unknown altogether the worst is said where that is said.
     settled = [each for each in workloads if "unknown" not in each.effects]
     further = _at_worst(settled, sure_losses, "; at worst, as the open questions turn out,", least=loss)
     return (
         f"{len(losses)} of {counted(len(workloads), 'workload')} {verb} CPU priority against system processes; "
         f"worst is {title} on {node}, from {number(was)} to {number(will)} times system.slice "
-        f"(-{percent(-loss)}; from {percent(before)} to {percent(after)} of the full node){further}."
+        f"(-{percent(-loss)}; from {share} to {share_after} of the full node){further}."
     )
 
 

@@ -17,7 +17,7 @@ from kubectl_cgaudit.judge.rules.looks import Look
 from kubectl_cgaudit.judge.rules.requests import more_cpu
 from kubectl_cgaudit.judge.rules.reserve import Reserve, reserve_for
 from kubectl_cgaudit.judge.thresholds import Thresholds
-from kubectl_cgaudit.text import capital, number, percent
+from kubectl_cgaudit.text import capital, number, percent, percents
 
 _NEAR = 1.02
 _GRADED = graded((0.5, "high"), (0.2, "medium"))
@@ -41,10 +41,11 @@ def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> 
         return None
 
     def words() -> tuple[str, str]:
+        share, share_after = percents(case.before.cgroup.share or 0, case.after.cgroup.share or 0)
         seen = (
             f"Pod {pod.namespace}/{pod.name} on {comparison.node.name}: {number(before)} times the CPU of system.slice now, "
-            f"{number(after)} times after ({percent(change)}); {percent(case.before.cgroup.share or 0)} of the node's CPU "
-            f"now, {percent(case.after.cgroup.share or 0)} after, when everything wants CPU."
+            f"{number(after)} times after ({percent(change)}); {share} of the node's CPU now, {share_after} after, when "
+            "everything wants CPU."
         )
         return seen, _loss_remedy(context, comparison, pod, case.case, change)
 

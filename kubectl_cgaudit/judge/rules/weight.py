@@ -22,7 +22,7 @@ from kubectl_cgaudit.judge.rules.rebalance import request_for
 from kubectl_cgaudit.judge.rules.requests import PodRequest, limits, limits_of_all
 from kubectl_cgaudit.judge.thresholds import reached
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree
-from kubectl_cgaudit.text import number, percent
+from kubectl_cgaudit.text import number, percent, percents
 
 _ALWAYS_LOW = graded()
 _GAINS = graded((0.01, "medium"))
@@ -167,7 +167,7 @@ def _grows(parts: tuple[float | None, float | None], least: float) -> str:
     was, will = map(rounded, parts)
     if not reached(relative(was, will) or 0.0, least):
         return ""
-    return f" As it is, it has more of its pod's CPU after the move than now ({percent(was)} -> {percent(will)})."
+    return f" As it is, it has more of its pod's CPU after the move than now ({' -> '.join(percents(was or 0, will or 0))})."
 
 
 def _indivisible(context: Context, subject: _Seen) -> Look | None:
