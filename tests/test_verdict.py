@@ -225,6 +225,6 @@ def test_how_much_more_what_surely_loses_may_lose_is_said() -> None:
     said = audited(objects, "- {cgroup: v1, system_slice: 45}", "v2").verdict.sentence
     assert said.startswith(
         "1 of 1 workload loses CPU priority against system processes; worst is default/p on n1, from 91 to 78.5 times "
-        "system.slice (-14%; from 98.9% to 98.7% of the full node); at worst, as the open questions turn out, default/p loses 57% "
-        "against system processes."
+        "system.slice (-14%; from 98.9% to 98.7% of the full node); at worst, as the open questions turn out, default/p loses "
+        "57% against system processes."
     )
