@@ -145,6 +145,64 @@ def test_202_a_low_weight_is_raised_where_it_was_set(set_by: str | None, remedy:
     assert found["n1"].remedy == remedy
 
 
+@pytest.mark.parametrize(
+    ("set_by", "on_v1", "on_v2"),
+    [
+        (
+            "systemd",
+            "`systemctl set-property system.slice CPUShares=9831` brings it under 10 : 1.",
+            "`systemctl set-property system.slice CPUWeight=376` brings it under 10 : 1; or enforce {reserve}.",
+        ),
+        (
+            "kubelet",
+            "`systemctl set-property system.slice CPUShares=9831` brings it under 10 : 1; a kubelet that enforces a reserve "
+            "there writes its own at every start: raise that reserve instead.",
+            "Raise the reserve: enforce {reserve} brings it under 10 : 1.",
+        ),
+        (
+            None,
+            "`systemctl set-property system.slice CPUShares=9831` brings it under 10 : 1; a kubelet that enforces a reserve "
+            "there writes its own at every start: raise that reserve instead.",
+            "`systemctl set-property system.slice CPUWeight=376` brings it under 10 : 1 if systemd set it; if a kubelet's "
+            "reserve did, enforce {reserve}.",
+        ),
+    ],
+)
+def test_202_a_reserve_of_many_cpus_is_raised_by_its_kubelet_too(set_by: str | None, on_v1: str, on_v2: str) -> None:
+    """3 CPUs are 3072 shares, weight 118: more than the default, and written again at every start all the same."""
+    said = f", set_by: {set_by}" if set_by else ""
+    reserve = (
+        "system-reserved-compressible on system.slice with 8720m CPU (weight 341, pods : system 10 : 1; leaves 87280m to "
+        "schedule, 8720m less than now)"
+    )
+    for version, value, remedy in (("v1", 3072, on_v1), ("v2", 118, on_v2)):
+        rules = f"- {{cgroup: {version}, system_slice: {value}{said}, runtimes: {{default: runc 1.1.5}}}}"
+        finding = the_finding("CGA202", rules, "runtime", node(cpu="96"), ONE)
+        assert finding.remedy == remedy.format(reserve=reserve)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "system", "after_it"),
+    [
+        ("4", 20, ": it then has the default weight of 100 again."),
+        ("96", 118, ", then `systemctl set-property system.slice CPUWeight=1876` brings it under 2 : 1."),
+    ],
+)
+def test_202_where_no_reserve_is_enough_its_enforcement_goes_first(cpu: str, system: int, after_it: str) -> None:
+    rules = f"- {{cgroup: v2, system_slice: {system}, set_by: kubelet, runtimes: {{default: runc 1.3.6}}}}"
+    least = ("outweighed=2", "outweighed-reserve=2")
+    finding = the_finding("CGA202", rules, "runtime", node(cpu=cpu), ONE, thresholds=least)
+    assert finding.remedy == (
+        "No reserve of a sensible size is enough. Take the enforcement off system.slice (its key out of "
+        f"enforceNodeAllocatable){after_it}"
+    )
+
+
+@pytest.mark.parametrize(("to", "found"), [("kubelet=1.34", ["n1"]), ("kubelet=1.35", [])])
+def test_202_of_a_node_that_does_not_come_back_nothing_is_said(to: str, found: list[str]) -> None:
+    assert list(of_rule(audited(cluster(node(cpu="128"), ONE), V1, to), "CGA202")) == found
+
+
 def test_202_says_for_which_cases_its_numbers_and_what_to_do_stand() -> None:
     finding = the_finding("CGA202", "", "v2+runtime", node(cpu="64"), ONE)
     assert (finding.severity, finding.when) == ("medium", "")

@@ -60,28 +60,28 @@ def _raise_system(context: Context, node: Node, case: Case, limit: float) -> str
             f"No value of system.slice is enough: the greatest is {unit_of(then.cgroup)} {most}. Judge by another --threshold: "
             "system processes need no ratio as small as this."
         )
-    lowered = then.system_slice < default
+    direct = f"`systemctl set-property system.slice {'CPUShares' if then.cgroup == 'v1' else 'CPUWeight'}={wanted}` {under}"
+    # A kubelet that enforces a reserve writes its value again at every start, whatever systemd was told.
     enforced = SYSTEM_SLICE in then.enforced
-    open_ = lowered and not enforced and not then.reserves_known
+    open_ = not then.reserves_known and then.system_slice != default
     if then.cgroup == "v1":
         again = "; a kubelet that enforces a reserve there writes its own at every start: raise that reserve instead"
-        return f"`systemctl set-property system.slice CPUShares={wanted}` {under}{again if lowered else ''}."
+        return f"{direct}{again if enforced or open_ else ''}."
     # A reserve may itself take system.slice below its default, where less is too much.
     limits = min(limit, thresholds.outweighed), min(limit, thresholds.outweighed_reserve)
     found = reserve_for(context.cluster, node, case, limits)
     reserve = found.words() if found else None
-    direct = f"`systemctl set-property system.slice CPUWeight={wanted}` {under}"
-    if not lowered or not (enforced or open_):
-        return f"{direct}{f'; or {reserve}' if reserve else ''}."
+    if enforced and reserve:
+        return f"Raise the reserve: {reserve} {under}."
+    if enforced:
+        then_it = f", then {direct}" if wanted > default else f": it then has the default weight of {default} again"
+        return (
+            "No reserve of a sensible size is enough. Take the enforcement off system.slice (its key out of "
+            f"enforceNodeAllocatable){then_it}."
+        )
     if open_:
         return f"{direct} if systemd set it; if a kubelet's reserve did, {reserve or 'take its enforcement off system.slice'}."
-    # A kubelet that enforces the reserve writes its weight again at every start.
-    if reserve:
-        return f"Raise the reserve: {reserve} {under}."
-    return (
-        "No reserve of a sensible size is enough. Take the enforcement off system.slice (its key out of "
-        "enforceNodeAllocatable): it then has the default weight of 100 again."
-    )
+    return f"{direct}{f'; or {reserve}' if reserve else ''}."
 
 
 def _beyond(kubepods: int, limit: float) -> int:
