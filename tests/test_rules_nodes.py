@@ -45,6 +45,27 @@ def test_101_a_v1_node_does_not_come_back_from_kubelet_1_35(rules: str, to: str,
     assert severities(audited(cluster(node(), ONE), rules, to), "CGA101").get("n1") == expected
 
 
+@pytest.mark.parametrize(("to", "follows"), [("v2", "; this migration moves it to cgroup v2."), ("runtime", None)])
+@pytest.mark.parametrize(
+    ("kubelet", "version", "stays", "move"),
+    [
+        ("v1.34.1", "1.34.1", "; it stays on cgroup v1, and a kubelet from 1.35 on does not start there.", True),
+        ("odd", "of unknown version", "; it stays on cgroup v1, and a kubelet from 1.35 on does not start there.", True),
+        ("v1.35.1", "1.35.1", ", which runs there only because failCgroupV1 is false.", False),
+    ],
+)
+def test_101_a_node_that_has_such_a_kubelet_is_not_moved_before_it_gets_one(
+    kubelet: str, version: str, stays: str, move: bool, to: str, follows: str | None
+) -> None:
+    finding = the_finding("CGA101", V1, to, node(kubelet=kubelet), ONE)
+    before = " before it gets a kubelet from 1.35 on" if move else ""
+    assert finding.seen == f"n1 is on cgroup v1 with kubelet {version}{follows or stays}"
+    assert finding.remedy == (
+        f"Move the node to cgroup v2{before}: a newer OS image, or boot it with systemd.unified_cgroup_hierarchy=1. "
+        "failCgroupV1: false in the kubelet's configuration only buys time."
+    )
+
+
 def test_101_says_if_it_is_only_possible() -> None:
     (finding,) = of_rule(audited(cluster(node(), ONE), "", "kubelet=1.35"), "CGA101").values()
     assert (finding.severity, finding.when) == ("critical", "if cgroup v1")
@@ -137,6 +158,22 @@ def test_103_needs_both_formulas_on_a_v2_node_of_which_nothing_is_open() -> None
         assert of_rule(audited(objects, rules, "v2"), "CGA103") == {}, rules
 
 
+def test_103_what_is_open_of_the_target_leaves_no_doubt_of_now() -> None:
+    objects = cluster(node(), ONE, pod("q", container("app", "1"), runtimeClassName="new"))
+    rules = "- {cgroup: v2, runtimes: {default: linear, new: quadratic}}"
+    seen = [the for to in ("v2", "runc=1.3.6,crun=1.28") for the in of_rule(audited(objects, rules, to), "CGA103").values()]
+    assert [(each.when, each.seen, each.remedy) for each in seen] == 2 * [
+        (
+            "",
+            "n1: default: linear, new: quadratic. The pods of default/q and default/p ask for the same: the container app "
+            "(1000m) has weight 100 in the one and 39 in the other, but both pods have weight 39, so neither pod gets more CPU "
+            "than the other.",
+            "Nothing for the CPU between pods. Do not compare cpu.weight of containers across pods; inside a pod the split "
+            "follows the formula, see CGA204.",
+        )
+    ]
+
+
 def test_103_compares_pods_of_one_class_that_ask_for_the_same() -> None:
     """No example is taken from pods that are alike in the weight of the pod only."""
     both = "- {cgroup: v2, runtimes: {default: runc 1.1.15, new: runc 1.3.6}}"
@@ -191,4 +228,4 @@ def test_101_where_the_version_is_open_the_worst_fate_is_told_and_the_other_too(
         "If cgroup v1: n1 is on cgroup v1 with kubelet 1.35.1, which runs there only because failCgroupV1 is false."
     )
     assert finding.remedy.startswith("If cgroup v2: Leave the node on cgroup v2: v1 is on its way out (")
-    assert ". If cgroup v1: Move the node to cgroup v2 before it gets a kubelet from 1.35 on: " in finding.remedy
+    assert ". If cgroup v1: Move the node to cgroup v2: a newer OS image, " in finding.remedy

@@ -26,11 +26,6 @@ _NOTHING = (
     "Nothing for the CPU between pods. Do not compare cpu.weight of containers across pods; inside a pod the split follows "
     "the formula, see CGA204."
 )
-_MOVE = (
-    "Move the node to cgroup v2 before it gets a kubelet from 1.35 on: a newer OS image, the only way where "
-    "systemd or the kernel (before 5.8) is too old for v2, as on Amazon Linux 2; or boot it with "
-    "systemd.unified_cgroup_hierarchy=1. failCgroupV1: false in the kubelet's configuration only buys time."
-)
 
 
 def v1(_context: Context, comparison: Comparison) -> Iterator[Finding]:
@@ -58,14 +53,21 @@ def _v1_fate(name: str, case: Case) -> tuple[Severity, str, str]:
         )
         return ("critical" if refused else "medium"), f"{name} goes from cgroup v2 back to v1; {fate}.", _STAY
     here = f"{name} is on cgroup v1 with kubelet {kubelet}"
+    allowed = refuses_v1(now.kubelet_version)
+    when = "" if allowed else " before it gets a kubelet from 1.35 on"
+    move = (
+        f"Move the node to cgroup v2{when}: a newer OS image, the only way where systemd or the kernel (before 5.8) is too old "
+        "for v2, as on Amazon Linux 2; or boot it with systemd.unified_cgroup_hierarchy=1. failCgroupV1: false in the kubelet's "
+        "configuration only buys time."
+    )
     if then.cgroup == "v2":
-        return "low", f"{here}; this migration moves it to cgroup v2.", _MOVE
-    if refuses_v1(now.kubelet_version):
-        return "medium", f"{here}, which runs there only because failCgroupV1 is false.", _MOVE
+        return "low", f"{here}; this migration moves it to cgroup v2.", move
+    if allowed:
+        return "medium", f"{here}, which runs there only because failCgroupV1 is false.", move
     if refuses_v1(then.kubelet_version):
         fate = f"it stays on cgroup v1, and kubelet {then.kubelet_version} does not start there"
-        return "critical", f"{here}; {fate}.", _MOVE
-    return "medium", f"{here}; it stays on cgroup v1, and {_CANNOT}.", _MOVE
+        return "critical", f"{here}; {fate}.", move
+    return "medium", f"{here}; it stays on cgroup v1, and {_CANNOT}.", move
 
 
 def unknown(_context: Context, comparison: Comparison) -> Iterator[Finding]:
@@ -135,7 +137,8 @@ def both_formulas(context: Context, comparison: Comparison) -> Iterator[Finding]
     name = Subject("node", comparison.node.name)
     if any(each.formula != "neither" for each in comparison.state.leftovers):
         yield BOTH_FORMULAS.finding("medium", name, "", _left_over(comparison), _RESTART)
-    elif len(comparison.cases) == 1 and comparison.cases[0].now.cgroup == "v2":
+    elif len({id(case.now) for case in comparison.cases}) == 1 and comparison.cases[0].now.cgroup == "v2":
+        # What is open of the target only leaves no doubt of now.
         handlers = _handlers(comparison)
         if handlers:
             seen = f"{comparison.node.name}: {handlers}.{_example(context, comparison)}"
