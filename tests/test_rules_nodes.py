@@ -50,7 +50,12 @@ def test_101_a_v1_node_does_not_come_back_from_kubelet_1_35(rules: str, to: str,
     ("kubelet", "version", "stays", "move"),
     [
         ("v1.34.1", "1.34.1", "; it stays on cgroup v1, and a kubelet from 1.35 on does not start there.", True),
-        ("odd", "of unknown version", "; it stays on cgroup v1, and a kubelet from 1.35 on does not start there.", True),
+        (
+            "odd",
+            "of unknown version",
+            "; it stays on cgroup v1, and a kubelet from 1.35 on does not start there.",
+            True,
+        ),
         ("v1.35.1", "1.35.1", ", which runs there only because failCgroupV1 is false.", False),
     ],
 )
@@ -161,7 +166,9 @@ def test_103_needs_both_formulas_on_a_v2_node_of_which_nothing_is_open() -> None
 def test_103_what_is_open_of_the_target_leaves_no_doubt_of_now() -> None:
     objects = cluster(node(), ONE, pod("q", container("app", "1"), runtimeClassName="new"))
     rules = "- {cgroup: v2, runtimes: {default: linear, new: quadratic}}"
-    seen = [the for to in ("v2", "runc=1.3.6,crun=1.28") for the in of_rule(audited(objects, rules, to), "CGA103").values()]
+    seen = [
+        the for to in ("v2", "runc=1.3.6,crun=1.28") for the in of_rule(audited(objects, rules, to), "CGA103").values()
+    ]
     assert [(each.when, each.seen, each.remedy) for each in seen] == 2 * [
         (
             "",

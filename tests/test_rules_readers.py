@@ -82,6 +82,18 @@ def test_401_a_cadvisor_without_a_tag_is_one() -> None:
         ("tomcat:9.0.85", None, None),
         ("jetty:12.0-jdk21", None, None),
         ("tomcat:9.0.60-jdk11.0.14", "Java 11.0.14", "blind"),
+        ("openjdk:21.0.1", None, None),
+        # OpenJ9 never counts CPUs from the number, and learned of cgroup v2 in other releases.
+        ("ibm-semeru-runtimes:open-8u332-b09-jre", "Java 8u332", "blind"),
+        ("ibm-semeru-runtimes:open-8u345-b01-jre", None, None),
+        ("icr.io/appcafe/ibm-semeru-runtimes:certified-11.0.15_10-jdk", "Java 11.0.15", "blind"),
+        ("ibm-semeru-runtimes:open-11.0.16_8-jdk", None, None),
+        ("ibm-semeru-runtimes:open-17.0.3_7-jdk-jammy", "Java 17.0.3", "blind"),
+        ("ibm-semeru-runtimes:open-17.0.4.1_1-jdk-jammy", None, None),
+        ("ibm-semeru-runtimes:open-jdk-18.0.1.1_2-jre", "Java 18.0.1", "blind"),
+        ("ibm-semeru-runtimes:open-17-jre", None, None),
+        ("adoptopenjdk:15.0.2_7-jdk-openj9-0.24.0", "Java 15", "blind"),
+        ("tomcat:9-jdk16-openj9", "Java 16", "blind"),
     ],
 )
 def test_401_old_jvms_are_told_by_their_tag(image: str, java: str | None, fault: str | None) -> None:

@@ -1,6 +1,8 @@
 """Old JVMs: which image runs one, and how many CPUs it counts from its cgroup's number.
 
 Source: JDK `cgroupV1Subsystem_linux.cpp`, `cgroupV2Subsystem_linux.cpp` and `active_processor_count`, before JDK-8281181.
+OpenJ9, which is in IBM Semeru, counts CPUs from quota and cpuset alone (openj9#2251), and knows cgroup v2 from 0.33 on
+(openj9#14190).
 """
 
 import re
@@ -14,16 +16,15 @@ _JDK_IMAGES = re.compile(
     r"liberica-open(?:jdk|jre)-(?:alpine|centos|debian)(?:-musl)?|jdk|jre)$",
     re.ASCII,
 )
-_TAG = re.compile(
-    r"(?:jdk-?|jre-?)?(\d{1,2})(?:u(\d{1,3}))?(?:[._](\d{1,2}))?(?:[._](\d{1,3}))?(?:\.\d{1,3})?(?![\d.])", re.ASCII
-)
-_TAG_WITHIN = re.compile(
-    r"-(?:jdk|jre)-?(\d{1,2})(?:u(\d{1,3}))?(?:[._](\d{1,2}))?(?:[._](\d{1,3}))?(?:\.\d{1,3})?(?![\d.])", re.ASCII
-)
+_VERSION = r"(\d{1,2})(?:u(\d{1,3}))?(?:[._](\d{1,2}))?(?:[._](\d{1,3}))?(?:\.\d{1,3})?(?![\d.])"
+_TAG = re.compile(rf"(?:open-|certified-)?(?:jdk-?|jre-?)?{_VERSION}", re.ASCII)
+_TAG_WITHIN = re.compile(rf"-(?:jdk|jre)-?{_VERSION}", re.ASCII)
+_OPENJ9 = re.compile(r"openj9|semeru", re.ASCII)
 # JDK-8281181: the first releases that do not count CPUs from shares.
 _FIXED = {11: 17, 17: 5, 18: 2}
 # JDK-8230305 brought cgroup v2 to 15; the releases it was ported back to.
 _KNOWS_V2 = {8: 372, 11: 16}
+_OPENJ9_KNOWS_V2 = {8: 345, 11: 16, 17: 4, 18: 2}
 _SHARES_OF_A_CPU = 1024
 FIXED_IN = f"{', '.join(f'{major}.0.{patch}' for major, patch in _FIXED.items())} or 19"
 """The JDK releases to update to, in words."""
@@ -40,16 +41,17 @@ def old_jvm(image: str) -> tuple[str, Fault] | None:
     if not found:
         return None
     major, update, minor, patch = (int(part) if part else None for part in found.groups())
+    is_j9 = _OPENJ9.search(image)
+    knows_v2 = _OPENJ9_KNOWS_V2 if is_j9 else _KNOWS_V2
     if major == 8:
-        return (f"Java 8u{update}", "blind") if update and update < _KNOWS_V2[8] else None
-    if major in (9, 10, 12, 13, 14):
-        return f"Java {major}", "blind"
-    if major in (15, 16):
-        return f"Java {major}", "misreads"
-    if major in _FIXED and patch is not None and minor == 0 and patch < _FIXED[major]:
-        fault: Fault = "blind" if patch < _KNOWS_V2.get(major, 0) else "misreads"
-        return f"Java {major}.0.{patch}", fault
-    return None
+        return (f"Java 8u{update}", "blind") if update and update < knows_v2[8] else None
+    if major in (9, 10, 12, 13, 14, 15, 16):
+        return f"Java {major}", "misreads" if major > 14 and not is_j9 else "blind"
+    if major not in _FIXED or patch is None or minor != 0:
+        return None
+    if patch < knows_v2.get(major, 0):
+        return f"Java {major}.0.{patch}", "blind"
+    return (f"Java {major}.0.{patch}", "misreads") if patch < _FIXED[major] and not is_j9 else None
 
 
 def cpus(version: CgroupVersion, value: int) -> int | None:

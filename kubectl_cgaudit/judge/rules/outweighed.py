@@ -60,7 +60,9 @@ def _raise_system(context: Context, node: Node, case: Case, limit: float) -> str
             f"No value of system.slice is enough: the greatest is {unit_of(then.cgroup)} {most}. Judge by another --threshold: "
             "system processes need no ratio as small as this."
         )
-    direct = f"`systemctl set-property system.slice {'CPUShares' if then.cgroup == 'v1' else 'CPUWeight'}={wanted}` {under}"
+    direct = (
+        f"`systemctl set-property system.slice {'CPUShares' if then.cgroup == 'v1' else 'CPUWeight'}={wanted}` {under}"
+    )
     # A kubelet that enforces a reserve writes its value again at every start, whatever systemd was told.
     enforced = SYSTEM_SLICE in then.enforced
     open_ = not then.reserves_known and then.system_slice != default
