@@ -248,10 +248,78 @@ def test_401_a_jvm_that_knows_no_v2_is_at_home_on_v1(tmp_path: Path) -> None:
     assert of_rule(audited(objects, V2_LINEAR, str(back)), "CGA401") == {}
 
 
-def test_401_cadvisor() -> None:
-    exporter = pod("b", container("cadvisor", "100m", image="gcr.io/cadvisor/cadvisor:v0.49.1"))
-    (finding,) = of_rule(audited(cluster(node(), exporter), V2_LINEAR, "runtime"), "CGA401").values()
-    assert "container_spec_cpu_shares" in finding.seen
+@pytest.mark.parametrize(
+    ("image", "request_", "mounts", "rules", "said"),
+    [
+        (
+            "openjdk:13",
+            "1",
+            False,
+            V1,
+            (
+                "medium",
+                "runs openjdk:13 (Java 13), which knows no cgroup v2: it then sees every CPU and all memory of the host.",
+                "Move to JDK 8u372, 11.0.17, 17.0.5, 18.0.2 or 19, or set -XX:ActiveProcessorCount and -Xmx.",
+            ),
+        ),
+        (
+            "openjdk:16",
+            "1",
+            False,
+            V1,
+            (
+                "low",
+                "runs openjdk:16 (Java 16): after the move it counts 1 CPU from weight 39; now it takes 1024 shares for no "
+                "shares set and sees every CPU of the host.",
+                "The new count is what it asks for: expect thread pools of that size, or set -XX:ActiveProcessorCount.",
+            ),
+        ),
+        (
+            "gcr.io/cadvisor/cadvisor:v0.49.1",
+            "100m",
+            True,
+            V1,
+            (
+                "low",
+                "runs cAdvisor: its container_spec_cpu_shares inverts the linear formula (1024 shares show as 2597).",
+                "Do not alert on container_spec_cpu_shares across the move (cadvisor#3737); use CPU requests.",
+            ),
+        ),
+        ("gcr.io/cadvisor/cadvisor:v0.49.1", "100m", True, V2_LINEAR, None),
+        (
+            "agent",
+            "100m",
+            True,
+            V1,
+            (
+                "low",
+                "mounts the host's cgroup tree: it may read cpu.shares or cpu.weight, which change.",
+                "Check that its version knows cgroup v2 and both formulas (Datadog's agent does from #43760 on).",
+            ),
+        ),
+        ("agent", "100m", True, V2_LINEAR, None),
+        ("agent", "100m", False, V1, None),
+    ],
+)
+def test_401_what_is_seen_on_the_way_to_v2_and_what_to_do(
+    image: str, request_: str, mounts: bool, rules: str, said: tuple[str, str, str] | None
+) -> None:
+    mount = {"volumeMounts": [{"name": "host"}]} if mounts else {}
+    reader = pod(
+        "b",
+        container("c", request_, image=image, **mount),
+        container("other", request_),
+        volumes=[{"name": "host", "hostPath": {"path": "/sys"}}],
+    )
+    found = of_rule(audited(cluster(node(), reader), rules, "v2"), "CGA401").values()
+    told = [(said[0], f"Container c of default/b {said[1]}", said[2])] if said else []
+    assert [(each.severity, each.seen, each.remedy) for each in found] == told
+
+
+@pytest.mark.parametrize("image", ["openjdk:13", "openjdk:16"])
+def test_401_a_jvm_in_a_sandbox_sees_nothing_of_the_nodes_cgroups(image: str) -> None:
+    kata = pod("p", container("c", "1200m", image=image), runtimeClassName="kata")
+    assert of_rule(audited(cluster(node(), kata), "- {cgroup: v1, runtimes: {kata: kata}}", "v2"), "CGA401") == {}
 
 
 def test_401_an_old_jvm_that_nothing_is_wrong_with_may_still_read_the_host() -> None:

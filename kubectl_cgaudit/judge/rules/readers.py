@@ -23,8 +23,6 @@ def _misreaders(
     """Containers whose number changes or is read."""
     pod, _ = placed
     for index, (container, _) in enumerate(cases[0].before.containers):
-        if traits(container) == _READS_NOTHING:
-            continue
         looks = [(case, _look(comparison.node, pod, container, index, case)) for case in cases]
         yield from pod_hits(pod, container, looks, _GRADED)
 
@@ -78,7 +76,8 @@ def _look(node: Node, pod: Pod, container: Container, index: int, case: PodCase)
 
 
 def _blind(runs: str, before: Cgroup, after: Cgroup) -> Look | None:
-    if (before.version, after.version) != ("v1", "v2"):
+    # In a sandbox it sees the cgroups of that, whatever the node has.
+    if before.value is None or (before.version, after.version) != ("v1", "v2"):
         return None
     seen = f"{runs}, which knows no cgroup v2: it then sees every CPU and all memory of the host."
     remedy = f"Move to JDK 8u372, {jvm.FIXED_IN}, or set -XX:ActiveProcessorCount and -Xmx."
