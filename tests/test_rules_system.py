@@ -69,6 +69,16 @@ def test_201_on_v1_the_remedy_is_in_shares(rules: str, target: str, said: str, t
     )
 
 
+@pytest.mark.parametrize(
+    ("weight", "severity"), [(79, "low"), (87, "low"), (88, "medium"), (139, "medium"), (140, "high")]
+)
+def test_201_is_the_graver_the_more_is_lost(weight: int, severity: str, tmp_path: Path) -> None:
+    """system.slice goes from 70 to more: 70 / 88 is 20% less, 70 / 140 half."""
+    (tmp_path / "to.yaml").write_text(f"- {{system_slice: {weight}}}")
+    rules = f"{V2_LINEAR}\n- {{system_slice: 70, set_by: systemd}}"
+    assert the_finding("CGA201", rules, str(tmp_path / "to.yaml"), node(), ONE).severity == severity
+
+
 def test_201_keeps_the_ratio_on_the_version_the_node_has(tmp_path: Any) -> None:
     """system.slice goes from 20 to its default on a node that is on v2 already."""
     (tmp_path / "to.yaml").write_text("- {system_slice: 100}")
@@ -173,7 +183,10 @@ def test_201_watches_from_the_limit_on() -> None:
     """4096 shares beside 1024."""
     objects = cluster(node(), pod("p", container("app", "1")))
     watch = "Pods have 4 times the weight of system.slice on n1 now, which is more than"
-    assert of_rule(audited(objects, V1, "v2", "outweighed=4"), "CGA201")["default/p"].remedy.startswith(watch)
+    assert of_rule(audited(objects, V1, "v2", "outweighed=4"), "CGA201")["default/p"].remedy == (
+        f"{watch} system processes need to stay alive (CGA202, 4 : 1): losing some of that protects the node. Watch the "
+        "workload after the move before changing anything."
+    )
     assert not of_rule(audited(objects, V1, "v2", "outweighed=4.1"), "CGA201")["default/p"].remedy.startswith(watch)
 
 

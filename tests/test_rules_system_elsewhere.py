@@ -95,3 +95,27 @@ def test_201_how_many_more_lose_for_sure_is_said_where_the_worst_only_may() -> N
     finding = the_finding("CGA201", rules, "v2", node("o4"), node("s4"), *replicas("o4", "s4"))
     assert finding.when == "if cgroup v1"
     assert " 1 more of this workload is found by this rule, for sure." in finding.seen
+
+
+def test_201_says_where_system_slice_can_or_need_not_change() -> None:
+    """system.slice of k4 is a reserve of 2 CPUs: the kubelet keeps its ratio, but not that of 51 : 2 shares in kubepods."""
+    rules = f"{V1}\n- {{match: {{name: k4}}, cgroup: v1, system_slice: 2048, set_by: kubelet}}"
+    nodes = [node("a4"), node("k4"), node("t4", osImage="Talos (v1.11.2)")]
+    pods = [pod(f"w-{name}", container("c", "50m"), on=name, owner=("StatefulSet", "w")) for name in ("a4", "k4", "t4")]
+    beside = pod("b", container("c"), qos="BestEffort", on="k4")
+    finding = the_finding("CGA201", rules, "v2", *nodes, *pods, beside)
+    assert finding.remedy.startswith("Once a4 is on cgroup v2, ")
+    assert finding.remedy.endswith(
+        " Its other nodes: nothing for system.slice on k4; nothing to set by hand on t4. It still loses 31% then on k4, as "
+        "weights are rounded: raise its CPU request too."
+    )
+
+
+def test_201_of_another_node_says_for_which_cases() -> None:
+    """On b4 nothing is known: on v2 it loses nothing, and needs nothing."""
+    rules = "- {match: {name: a4}, cgroup: v1, system_slice: 4096, set_by: systemd}"
+    finding = the_finding("CGA201", rules, "v2", node("a4"), node("b4"), *replicas("a4", "b4"))
+    assert finding.seen.startswith("Pod default/w-0 on a4: 1 times ")
+    assert finding.remedy.endswith(
+        ". Its other nodes: weight 39 for system.slice, once on cgroup v2, not before (if cgroup v1), on b4."
+    )
