@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kubectl_cgaudit.cgroups.weights import Formula, milli_to_shares, quadratic, weight_of
-from kubectl_cgaudit.judge.rules.rebalance import Balance, Requests, request_for
+from kubectl_cgaudit.judge.rules.rebalance import Balance, Measure, Requests, request_for, value
 
 
 def part(mine: int, theirs: int, formula: Formula) -> float:
@@ -32,6 +32,46 @@ def test_204_finds_the_shift_that_comes_nearest(
     whole = mine + theirs
     missed = [abs(part(each, whole - each, formula) / wanted - 1) for each in range(mine, whole)]
     assert abs(part(*found, formula) / wanted - 1) == pytest.approx(min(missed))
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "before", "after", "shifted", "raised", "spread"),
+    [
+        (1000, (10, 250), "linear", "quadratic", (1077, (6, 177)), 1491, (1078, (6, 176))),
+        (1000, (250, 10), "linear", "quadratic", (1077, (177, 6)), 1491, (1078, (176, 6))),
+        # Whole weights leave the smaller one short where all are spread.
+        (1000, (100, 50), "shares", "quadratic", (1080, (50, 20)), 2188, None),
+        # Of six each may have the value just below or above what it should; of seven all have the one or the other.
+        (2000, (100, 10, 500, 200, 50, 25), "linear", "quadratic", (2315, (43, 6, 391, 109, 15, 6)), 3576, None),
+        (
+            2000,
+            (10, 50, 10, 100, 1, 100, 2),
+            "shares",
+            "quadratic",
+            (2165, (2, 15, 2, 43, 1, 43, 2)),
+            5703,
+            (2174, (2, 15, 2, 38, 2, 38, 2)),
+        ),
+        (10, (100, 100), "quadratic", "shares", (23, (91, 96)), 24, (22, (94, 94))),
+        (5, (25,), "quadratic", "shares", (8, (22,)), 8, (8, (22,))),
+        (5, (150,), "linear", "shares", (23, (132,)), 26, (23, (132,))),
+    ],
+)
+def test_204_of_several_gainers_each_gives_and_the_sum_stays(
+    mine: int,
+    theirs: tuple[int, ...],
+    before: Measure,
+    after: Measure,
+    shifted: Requests,
+    raised: int,
+    spread: Requests | None,
+) -> None:
+    own, *others = (value(milli, before) for milli in (mine, *theirs))
+    balance = Balance(mine, theirs, tuple(other / own for other in others), after, 0.05)
+    assert (balance.shifted(), balance.raised(), balance.spread()) == (shifted, raised, spread)
+    sums = {found[0] + sum(found[1]) for found in (shifted, spread) if found}
+    assert sums == {mine + sum(theirs)}
+    assert not any(map(balance.too_much, balance.lacking(shifted)))
 
 
 @pytest.mark.parametrize(("wanted", "weight"), [(1, 1), (10.26, 10), (35, 35), (99.6, 100), (10000, 10000)])

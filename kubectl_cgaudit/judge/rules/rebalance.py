@@ -60,7 +60,7 @@ class Balance(Struct, frozen=True):
 
     def too_much(self, lacks: float) -> bool:
         """Whether a container may not lack this fraction of its part: what is found does."""
-        return lacks > 0 and reached(shown(lacks), self.most_lost)
+        return reached(shown(lacks), self.most_lost)
 
     def lacks(self, requests: Requests) -> float:
         """What the loser lacks."""
@@ -78,10 +78,8 @@ class Balance(Struct, frozen=True):
         Who lacks too much without these requests as well, as of two losers the other does, may do so, but not lack more.
         """
         much = {place: lacks for place, lacks in enumerate(self.lacking(requests)) if self.too_much(lacks)}
-        if not much or 0 in much:
-            return not much
         without = self.lacking((self.loser, self.gainers))
-        return all(lacks <= without[place] for place, lacks in much.items())
+        return 0 not in much and all(lacks <= without[place] for place, lacks in much.items())
 
     def shifted(self) -> Requests:
         """Requests with the same sum that are fair, of these the nearest; those of now where there are none.
@@ -96,10 +94,9 @@ class Balance(Struct, frozen=True):
                 least = middle + 1
             else:
                 most = middle
-        near = [self._split(mine) for mine in (least - 1, least)]
-        larger = [each for each in (*near, *self._whole(least)) if each[0] >= self.loser]
-        larger.sort(key=lambda each: abs(self.lacks(each)))
-        return next(filter(self.fair, larger), (self.loser, self.gainers))
+        near = (self._split(least - 1), self._split(least), *self._whole(least))
+        nearest = sorted(near, key=lambda each: abs(self.lacks(each)))
+        return next(filter(self.fair, nearest), (self.loser, self.gainers))
 
     def spread(self) -> Requests | None:
         """Requests with the same sum by which nobody lacks too much, None where these do: those of another loser grow, too."""
