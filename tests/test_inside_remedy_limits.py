@@ -159,6 +159,25 @@ def test_204_a_smaller_request_of_those_that_gain_leaves_another_too_little_and_
     assert percent(1 - 1 / 5 / (20 / 71)) == "29%"
 
 
+def test_204_who_gains_and_has_the_least_already_is_not_told_to_ask_for_less() -> None:
+    others = (container("b", "2m"), container("c", "5m"))
+    raw = of_the_pod(pod("p", container("a"), *others), "110m", "220m")
+    assert the_finding("CGA204", V1, "v2+runtime", node(kubelet="v1.34.0"), raw).remedy == (
+        "Give those that gain a smaller request, which costs nothing to schedule: c 5m -> 2m; weights a : b : c = 31 : 1 : 1, "
+        "against 225 : 2 : 5 now. Then CGA205 names c (weight 1). "
+        "Not before the node is on cgroup v2, with the runtime it has then."
+    )
+
+
+def test_204_where_the_least_request_is_still_too_much_it_says_so() -> None:
+    """11 : 1 before; beside weight 2 even the least has a third."""
+    raw = of_the_pod(pod("p", container("a"), container("b", "50m")), "50m", "100m")
+    rules = "- {cgroup: v2, runtimes: {default: runc 1.3.6}}"
+    finding = the_finding("CGA204", rules, "runc=1.2.5,kubelet=1.34", node(kubelet="v1.31.0"), raw)
+    assert "b has 92% of its pod's CPU now and 33% after (-64%)" in finding.seen
+    assert finding.remedy == "No smaller request of those that gain restores the old ratio."
+
+
 def test_204_the_overhead_is_no_part_of_the_pods_own_request_and_limit() -> None:
     """380m and 20m are the 400m of the limit; with the overhead the pod asks for 650m."""
     raw = of_the_pod(pod("p", container("app", "200m"), container("side", "20m")), "300m", "400m")

@@ -124,6 +124,25 @@ def test_204_tells_who_loses_in_the_other_cases_and_what_helps_it() -> None:
     )
 
 
+def test_204_of_who_loses_in_other_cases_the_worst_of_them_is_told() -> None:
+    """30 : 2 shares and 7 : 1 become 2 : 1, or the shares become 7 : 1."""
+    objects = cluster(node(), pod("p", container("a", "30m"), container("b", "2m")))
+    finding = of_rule(audited(objects, "", "v2,runc=1.1.5,crun=1.28"), "CGA204")["default/p"]
+    assert finding.when == "if cgroup v2, linear runtime, unnamed runtime is crun"
+    assert finding.seen.endswith(" unnamed runtime is crun a loses, -29% at worst.")
+
+
+def test_204_a_node_that_does_not_come_back_splits_no_pod() -> None:
+    nodes = [node("a"), node("b")]
+    rules = f"{V2_LINEAR}\n- {{match: {{name: b}}, cgroup: v1}}"
+    pods = [
+        pod(f"p-{name}", container("app", "1"), container("side", "100m"), on=name, owner=("StatefulSet", "w"))
+        for name in ("a", "b")
+    ]
+    remedies = [the_finding("CGA204", rules, f"runtime{to}", *nodes, *pods).remedy for to in ("", ",kubelet=1.35")]
+    assert [" On b another formula splits the pod" in remedy for remedy in remedies] == [True, False]
+
+
 def test_204_a_milder_case_beside_one_where_nothing_moves_is_told() -> None:
     finding = the_finding("CGA204", "", "v2", node(), pod("p", container("app", "26m"), container("side", "3m")))
     assert (finding.severity, finding.when) == ("high", "if cgroup v1, linear runtime")

@@ -99,7 +99,7 @@ def _split_by(setup: Setup, placed: PlacedPod) -> str:
     formula = setup.runtime(used).formula
     if setup.cgroup == "v1" and formula != "none":
         return "shares"
-    left = [setup.left_over(pod.namespace, pod.name, each.name) for each in pod.present] if setup.leftovers else []
+    left = [setup.left_over(pod.namespace, pod.name, each.name) for each in pod.present]
     return next((each.formula for each in left if each), formula)
 
 
