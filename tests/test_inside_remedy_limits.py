@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -218,6 +219,13 @@ SYSTEMD, CGROUPFS = (
             ["CGA302 names c0 and c1 (no multiple of 10m)"],
             ["CGA302 names c0 (no multiple of 10m)"],
         ),
+        (
+            (500, 50, 5),
+            "Guaranteed",
+            SYSTEMD,
+            ["CGA205 names c2 (weight 1), CGA302 names c0 (no multiple of 10m)"],
+            ["CGA302 names c0 (no multiple of 10m)"],
+        ),
         ((1000, 100), "Guaranteed", CGROUPFS, [], []),
         ((1000, 100), "Burstable", SYSTEMD, [], []),
         # Neither were they before.
@@ -231,6 +239,17 @@ def test_204_names_the_rules_that_its_own_requests_make(
     shift, raising = remedy.split(" Raising c0 alone ")
     assert re.findall(r"Then (CGA.*?)\.", shift) == of_shift
     assert re.findall(r"Then (CGA.*?)\.", raising) == of_raising
+
+
+def test_204_on_cgroup_v1_no_request_is_too_small_to_be_told_apart(tmp_path: Path) -> None:
+    """25m would have the linear weight 1, as 5m has."""
+    (tmp_path / "back.yaml").write_text("- {cgroup: v1}\n")
+    remedy = the_finding("CGA204", V2_LINEAR, str(tmp_path / "back.yaml"), node(), asking((5, 33), "Burstable")).remedy
+    assert remedy == (
+        "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: c0 5m -> 13m, "
+        "c1 33m -> 25m; shares c0 : c1 = 13 : 25, as 1 : 2 now. Raising c0 alone takes 17m, 12m more a pod to schedule. "
+        "Not before the node is on cgroup v1, with the runtime it has then."
+    )
 
 
 def asking(amounts: Sequence[int], qos: str) -> dict[str, Any]:

@@ -280,6 +280,8 @@ GUARANTEED = " Limits go with requests, as the pod is Guaranteed."
             " The limit of the pod (9m) must go up with it.",
         ),
         ("v1.34.1", pod("p", container("a", "2m", "3m"), **of_its_own("9m", "29m")), ""),
+        ("v1.34.1", pod("p", container("a", "2m", "3m"), resources={"requests": {"cpu": "9m"}}), ""),
+        ("v1.34.1", pod("p", container("a", "15m", "25m")), " The limit of a (25m) must go up with it."),
         (
             "v1.33.1",
             pod("p", container("a", "9m"), **of_its_own("9m", "90m")),

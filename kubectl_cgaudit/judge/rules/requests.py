@@ -34,7 +34,7 @@ def limits(pod: Pod, larger: Sequence[tuple[Container, int]], whole: int) -> str
     own = ""
     if pod.request_milli is not None and together > pod.request_milli:
         own = f" The pod's own request of {pod.request_milli}m must go up to {together}m with it."
-    if _by_containers(pod) and any(container.limit_milli for container, _ in larger):
+    if _by_containers(pod):
         return own + _GUARANTEED
     named = (
         *((container.name, container.limit_milli, milli) for container, milli in larger),
@@ -76,8 +76,6 @@ class PodRequest:
     def after(self, requests: Mapping[str, int]) -> int:
         """The pod's request with these requests of containers. One of the pod itself is never less than their sum."""
         pod, version = _asking(self.pod, requests), self.setup.kubelet_version
-        if pod.request_milli is None:
-            return pod_request(pod, version)
         unsaid = replace(pod, alike=replace(pod.alike, request_milli=None))
         return max(pod_request(pod, version), pod_request(unsaid, version))
 
@@ -85,14 +83,8 @@ class PodRequest:
         """Which rules find containers with these requests that they do not find now. `used` is the pod's handler."""
         asking = _asking(self.pod, requests)
         pairs = list(zip(self.pod.containers, asking.containers, strict=True))
-        rules: list[tuple[str, str, Callable[[Pod, Container, Setup, str], object]]] = [
-            (SAME_WEIGHT.id, "weight 1", _has_the_least)
-        ]
-        if _by_containers(self.pod):
-            # Else no limit goes with a request.
-            rules.append((LIMIT_CHANGED.id, "no multiple of 10m", altered))
         said = []
-        for rule, why, finds in rules:
+        for rule, why, finds in _FINDS:
             names = [
                 then.name
                 for now, then in pairs
@@ -114,15 +106,13 @@ class PodRequest:
 
 def _asking(pod: Pod, requests: Mapping[str, int]) -> Pod:
     """The pod with these requests of its containers; their limits go with them where that makes it Guaranteed."""
-    if not requests:
-        return pod
+    guaranteed = _by_containers(pod)
 
     def asking(each: Container) -> Container:
         milli = requests.get(each.name)
         if milli is None:
             return each
-        with_it = each.limit_milli and _by_containers(pod)
-        return replace(each, request_milli=milli, limit_milli=milli if with_it else each.limit_milli)
+        return replace(each, request_milli=milli, limit_milli=milli if guaranteed else each.limit_milli)
 
     return replace(pod, alike=replace(pod.alike, containers=tuple(map(asking, pod.containers))))
 
@@ -133,3 +123,10 @@ def _has_the_least(pod: Pod, container: Container, setup: Setup, used: str) -> b
     if setup.cgroup == "v1" or formula == "none" or not container.request_milli:
         return False
     return weight_of(container_shares(container, pod, setup.kubelet_version), formula) == 1
+
+
+_FINDS: tuple[tuple[str, str, Callable[[Pod, Container, Setup, str], object]], ...] = (
+    (SAME_WEIGHT.id, "weight 1", _has_the_least),
+    (LIMIT_CHANGED.id, "no multiple of 10m", altered),
+)
+"""Rules that new requests may make find a container, why they do, and whether one does."""
