@@ -388,3 +388,39 @@ def test_204_of_equal_parts_the_one_that_loses_most_is_told_whatever_its_name(na
     (finding,) = of_rule(audited(cluster(node(), pods), V2_LINEAR, "runc=1.3.6"), "CGA204").values()
     assert finding.severity == "high"
     assert " b has 1.2% of its pod's CPU now and 0.6% after (-54%)" in finding.seen
+
+
+@pytest.mark.parametrize(
+    ("asked", "rules", "to", "threshold", "remedy"),
+    [
+        # 35 : 59 : 17 before, 10 : 20 : 4 after: no whole weights give all three their part.
+        (
+            ("250m", "500m", "100m"),
+            V2_QUADRATIC,
+            "runc=1.1.5",
+            "5%",
+            "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: a 250m -> 261m, "
+            "b 500m -> 489m; weights a : b = 11 : 19, as 35 : 59 now. Then c still lacks 23% of its part of now. Raising a alone "
+            "takes 259m, 9m more a pod to schedule. But then c lacks 25% of its part of now. "
+            "Not before the new runtime creates the containers.",
+        ),
+        # a has the least there is, and has it without a request as well.
+        (
+            (None, "15m", "77m"),
+            V1,
+            "v2+runtime",
+            "5%",
+            "No shift of the request between them restores the old ratio. Raising c alone does: 176m, 99m more a pod to "
+            "schedule. Not before the node is on cgroup v2, with the runtime it has then.",
+        ),
+        # The greatest weight is 10000.
+        (("256", None), V1, "v2", "0.005%", "No shift of the request between them restores the old ratio."),
+    ],
+)
+def test_204_says_what_no_request_restores(
+    asked: tuple[str | None, ...], rules: str, to: str, threshold: str, remedy: str
+) -> None:
+    containers = (container(name, milli) for name, milli in zip("abc", asked, strict=False))
+    thresholds = (f"pod-move={threshold}",)
+    found = the_finding("CGA204", rules, to, node(cpu="512"), pod("p", *containers), thresholds=thresholds)
+    assert found.remedy == remedy

@@ -41,7 +41,7 @@ def advice(case: PodCase, placed: PlacedPod, parts: Sequence[Part], losing: Part
     pods = PodRequest(pod, then)
     raise_to = pods.after({loser.name: raised})
     late = _late(now, then, used)
-    enough = raised > balance.loser and balance.enough((raised, balance.gainers))
+    enough = balance.enough((raised, balance.gainers))
     others = [part.container.name for part in (*gainers, *rest)]
     cost = _who_lacks(balance, (raised, balance.gainers), others, "But then {} lacks")
     with_limits = cost + limits(pod, [(loser, raised)], raise_to) + pods.named_then({loser.name: raised}, used)
@@ -99,12 +99,12 @@ def _shift(plan: _Plan, pods: PodRequest, losing: Part, used: str) -> str:
     changed = [f"{_asked(container, old)} -> {new}m" for container, old, new in asked]
     requests = {container.name: new for container, _, new in asked}
     to = pods.after(requests)
-    larger = [(container, new) for container, old, new in asked if new > old]
     others = [part.container.name for part in (*gainers, *rest)]
     free = ", which costs nothing to schedule and keeps the pod's weight" if to == pods.now else ""
     return (
         f"{free}: {', '.join(changed)}; {_values(pods.setup)} {_order(parts)} = {_row(balance.values(plan.requests))}, as "
-        f"{_was(parts)} now.{_who_lacks(balance, plan.requests, others, 'Then {} still lacks')}{limits(pods.pod, larger, to)}"
+        f"{_was(parts)} now.{_who_lacks(balance, plan.requests, others, 'Then {} still lacks')}"
+        f"{limits(pods.pod, [(container, new) for container, _, new in asked], to)}"
         f"{pods.named_then(requests, used)}{'' if free else f' {pods.changes(to)}'}"
     )
 

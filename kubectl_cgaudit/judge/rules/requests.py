@@ -24,8 +24,8 @@ def more_cpu(pod: Pod, kubelet: KubeletVersion | None, *, by_containers: bool = 
     return "raise its CPU request" if asks else "give it a CPU request"
 
 
-def limits(pod: Pod, larger: Sequence[tuple[Container, int]], whole: int) -> str:
-    """What larger requests of containers, and `whole` of their pod, take with them.
+def limits(pod: Pod, asked: Sequence[tuple[Container, int]], whole: int) -> str:
+    """What other requests of containers, and `whole` of their pod, take with them.
 
     No API server takes a limit below its request, or a pod's own request below those of its containers together. By a limit of
     the pod itself alone it makes one Guaranteed.
@@ -37,7 +37,7 @@ def limits(pod: Pod, larger: Sequence[tuple[Container, int]], whole: int) -> str
     if _by_containers(pod):
         return own + _GUARANTEED
     named = (
-        *((container.name, container.limit_milli, milli) for container, milli in larger),
+        *((container.name, container.limit_milli, milli) for container, milli in asked),
         ("the pod", pod.limit_milli, together),
     )
     over = [f"{name} ({limit}m)" for name, limit, request in named if limit and request > limit]
