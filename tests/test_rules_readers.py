@@ -55,7 +55,9 @@ def test_401_a_cadvisor_without_a_tag_is_one() -> None:
     [
         ("openjdk:8u292", "Java 8u292", "blind"),
         ("openjdk:8", None, None),
-        ("openjdk:8u372", None, None),
+        ("openjdk:8u371", "Java 8u371", "blind"),
+        ("openjdk:8u372", "Java 8u372", "misreads"),
+        ("eclipse-temurin:8u412-b08-jre", "Java 8u412", "misreads"),
         ("eclipse-temurin:11.0.15_10", "Java 11.0.15", "blind"),
         ("eclipse-temurin:11.0.16_8-jre", "Java 11.0.16", "misreads"),
         ("eclipse-temurin:11.0.17", None, None),
@@ -259,7 +261,8 @@ def test_401_a_jvm_that_knows_no_v2_is_at_home_on_v1(tmp_path: Path) -> None:
             (
                 "medium",
                 "runs openjdk:13 (Java 13), which knows no cgroup v2: it then sees every CPU and all memory of the host.",
-                "Move to JDK 8u372, 11.0.17, 17.0.5, 18.0.2 or 19, or set -XX:ActiveProcessorCount and -Xmx.",
+                "Move to JDK 11.0.17, 17.0.5, 18.0.2 or 19 (8u372 knows cgroup v2, but counts CPUs from cpu.weight), or set "
+                "-XX:ActiveProcessorCount and -Xmx.",
             ),
         ),
         (

@@ -1,6 +1,7 @@
 """Old JVMs: which image runs one, and how many CPUs it counts from its cgroup's number.
 
 Source: JDK `cgroupV1Subsystem_linux.cpp`, `cgroupV2Subsystem_linux.cpp` and `active_processor_count`, before JDK-8281181.
+JDK 8 knows cgroup v2 from 8u372 on; no release of it is known that has JDK-8281181.
 OpenJ9, which is in IBM Semeru, counts CPUs from quota and cpuset alone (openj9#2251), and knows cgroup v2 from 0.33 on
 (openj9#14190).
 """
@@ -43,8 +44,8 @@ def old_jvm(image: str) -> tuple[str, Fault] | None:
     major, update, minor, patch = (int(part) if part else None for part in found.groups())
     is_j9 = _OPENJ9.search(image)
     knows_v2 = _OPENJ9_KNOWS_V2 if is_j9 else _KNOWS_V2
-    if major == 8:
-        return (f"Java 8u{update}", "blind") if update and update < knows_v2[8] else None
+    if major == 8 and update and (update < knows_v2[8] or not is_j9):
+        return f"Java 8u{update}", "blind" if update < knows_v2[8] else "misreads"
     if major in (9, 10, 12, 13, 14, 15, 16):
         return f"Java {major}", "misreads" if major > 14 and not is_j9 else "blind"
     if major not in _FIXED or patch is None or minor != 0:

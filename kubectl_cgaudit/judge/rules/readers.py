@@ -80,7 +80,10 @@ def _blind(runs: str, before: Cgroup, after: Cgroup) -> Look | None:
     if before.value is None or (before.version, after.version) != ("v1", "v2"):
         return None
     seen = f"{runs}, which knows no cgroup v2: it then sees every CPU and all memory of the host."
-    remedy = f"Move to JDK 8u372, {jvm.FIXED_IN}, or set -XX:ActiveProcessorCount and -Xmx."
+    remedy = (
+        f"Move to JDK {jvm.FIXED_IN} (8u372 knows cgroup v2, but counts CPUs from cpu.weight), or set "
+        "-XX:ActiveProcessorCount and -Xmx."
+    )
     return Look(2.0, lambda: (seen, remedy))
 
 
