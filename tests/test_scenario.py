@@ -211,9 +211,18 @@ def test_who_set_a_value_at_the_root_is_asked() -> None:
         "kubelet's reserve did; predicted for each possibility."
     )
     assert asked.remedy == (
-        "See `systemctl show -p CPUShares -p CPUWeight system.slice` on the node: what is set there is systemd's. Say it with "
+        "See `systemctl cat system.slice` on the node: CPUShares= or CPUWeight= in a file below /etc or /usr is systemd's; below "
+        "/run, where a kubelet with the systemd driver sets it at every start, or in no file it is a kubelet's. Say it with "
         "--states FILE: `- {match: {name: n1}, set_by: systemd}`, or kubelet; --kubelet reads what kubelets enforce."
     )
+    rules = "- {cgroup: v1, system_slice: 2048, root: {docker: 512}, runtimes: {default: linear}}"
+    (both,) = of_rule(audited(objects, rules, "v2"), "CGA102").values()
+    assert both.seen == (
+        "n1: not known is who set system.slice: it is 2048 shares now and becomes weight 200 if systemd did, 79 if a kubelet's "
+        "reserve did; docker: it is 512 shares now and becomes weight 50 if systemd did, 20 if a kubelet's reserve did; predicted "
+        "for all of them as systemd's and all as a kubelet's."
+    )
+    assert both.remedy.startswith("See `systemctl cat system.slice docker` on the node: ")
     assert found.workloads[0].effects == ("unknown", "nominal")
     assert found.verdict.sentence == (
         "For 1 workload it cannot be said what it gains or loses, because who set values at the root of its nodes is not "
