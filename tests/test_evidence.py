@@ -158,6 +158,9 @@ def test_a_contradiction_is_a_finding() -> None:
         "n1: the evidence contradicts itself: cgroup: pod.status.resources says v2 (default/p shows 975m for 1000m), "
         "but test rule 1 says v1."
     )
+    assert finding.remedy == (
+        "Look on the node, correct --states, or restart what was upgraded; `kubectl cgaudit nodes --evidence`."
+    )
 
 
 def test_confidence_is_that_of_the_weakest_ground() -> None:

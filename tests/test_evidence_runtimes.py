@@ -47,6 +47,10 @@ def test_containers_that_were_not_restarted_are_found_named_and_predicted_as_the
         "default/p3 app (weight 20, linear), default/p3 side (weight 2, linear), default/p4 app (weight 20, linear), "
         "default/p4 side (weight 2, linear)."
     )
+    assert finding.remedy == (
+        "Containers keep the weight they were created with. Restart these pods, so that inside each pod one formula splits the "
+        "CPU; `kubectl cgaudit verify` then shows no difference."
+    )
 
 
 def test_204_of_what_is_left_over_is_not_said_of_the_pods_that_were_restarted() -> None:
@@ -89,8 +93,12 @@ def test_an_upgraded_runtime_whose_containers_were_not_restarted_stays_open() ->
         for tree in (case.before, case.after)
     ]
     assert redis == [[[20, 1]], [[20, 1]], [[20, 1]], [[59, 6]]]
-    effects = {each.title: each.effects for each in audited(with_kubelets(k3s), "", "v2").workloads}
-    assert "unknown" in effects["shop/payments"]
+    found = audited(with_kubelets(k3s), "", "v2")
+    assert "unknown" in {each.title: each.effects for each in found.workloads}["shop/payments"]
+    assert of_rule(found, "CGA103")["worker-b"].seen.startswith(
+        "worker-b: 12 running containers carry weights from before, it seems, their runtime was upgraded: "
+        "batch/index-rebuild-4d962 index (weight 1, linear), "
+    )
 
 
 def test_a_states_file_holds_for_containers_created_from_now_on() -> None:

@@ -74,6 +74,9 @@ def test_101_a_node_that_has_such_a_kubelet_is_not_moved_before_it_gets_one(
 def test_101_says_if_it_is_only_possible() -> None:
     (finding,) = of_rule(audited(cluster(node(), ONE), "", "kubelet=1.35"), "CGA101").values()
     assert (finding.severity, finding.when) == ("critical", "if cgroup v1")
+    assert finding.seen == (
+        "n1 is on cgroup v1 with kubelet 1.33.13; it stays on cgroup v1, and kubelet 1.35.0 does not start there."
+    )
 
 
 def test_101_a_boot_parameter_does_not_help_an_old_systemd() -> None:

@@ -215,7 +215,7 @@ def test_who_set_a_value_at_the_root_is_asked() -> None:
         "/run, where a kubelet with the systemd driver sets it at every start, or in no file it is a kubelet's. Say it with "
         "--states FILE: `- {match: {name: n1}, set_by: systemd}`, or kubelet; --kubelet reads what kubelets enforce."
     )
-    rules = "- {cgroup: v1, system_slice: 2048, root: {docker: 512}, runtimes: {default: linear}}"
+    rules = "- {cgroup: v1, system_slice: 2048, root: {crio: 1024, docker: 512}, runtimes: {default: linear}}"
     (both,) = of_rule(audited(objects, rules, "v2"), "CGA102").values()
     assert both.seen == (
         "n1: not known is who set system.slice: it is 2048 shares now and becomes weight 200 if systemd did, 79 if a kubelet's "
