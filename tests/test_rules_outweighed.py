@@ -87,6 +87,10 @@ def test_202_on_v1_shares_are_said() -> None:
 
 def test_202_on_v2_a_weight_or_a_reserve() -> None:
     finding = the_finding("CGA202", V2_LINEAR, "v2", node(cpu="32"), ONE)
+    assert finding.seen == (
+        "n1: kubepods has weight 1250, system.slice 100: pods : system is 12.5 : 1 after the move (12.5 : 1 now), so system "
+        "processes keep 7.4% of the node's CPU when everything wants it."
+    )
     assert finding.remedy == (
         "`systemctl set-property system.slice CPUWeight=126` brings it under 10 : 1; or enforce system-reserved-compressible "
         "on system.slice with 2900m CPU (weight 114, pods : system 9.97 : 1; leaves 29100m to schedule, 2900m less than "

@@ -34,6 +34,8 @@ def test_an_image_is_split_into_repository_and_tag(image: str, parts: tuple[str,
         ("openjdk:17.0", None),
         ("openjdk:17.1.2", None),
         ("openjdk:17.0.5", None),
+        ("openjdk:18.0.2", None),
+        ("ibm-semeru-runtimes:open-18.0.2_9-jdk", None),
     ],
 )
 def test_401_further_releases(image: str, found: tuple[str, str] | None) -> None:

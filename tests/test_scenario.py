@@ -219,8 +219,8 @@ def test_who_set_a_value_at_the_root_is_asked() -> None:
     (both,) = of_rule(audited(objects, rules, "v2"), "CGA102").values()
     assert both.seen == (
         "n1: not known is who set system.slice: it is 2048 shares now and becomes weight 200 if systemd did, 79 if a kubelet's "
-        "reserve did; docker: it is 512 shares now and becomes weight 50 if systemd did, 20 if a kubelet's reserve did; predicted "
-        "for all of them as systemd's and all as a kubelet's."
+        "reserve did; docker: it is 512 shares now and becomes weight 50 if systemd did, 20 if a kubelet's reserve did; "
+        "predicted for all of them as systemd's and all as a kubelet's."
     )
     assert both.remedy.startswith("See `systemctl cat system.slice docker` on the node: ")
     assert found.workloads[0].effects == ("unknown", "nominal")

@@ -108,8 +108,8 @@ def _who_set(comparison: Comparison) -> Iterator[Finding]:
     seen = f"{name}: not known is who set {'; '.join(parts)}; predicted for {every}."
     names = " ".join(asked)
     remedy = (
-        f"See `systemctl cat {names}` on the node: CPUShares= or CPUWeight= in a file below /etc or /usr is systemd's; below /run, "
-        "where a kubelet with the systemd driver sets it at every start, or in no file it is a kubelet's. Say it with "
+        f"See `systemctl cat {names}` on the node: CPUShares= or CPUWeight= in a file below /etc or /usr is systemd's; below "
+        "/run, where a kubelet with the systemd driver sets it at every start, or in no file it is a kubelet's. Say it with "
         f"--states FILE: `- {{match: {{name: {name}}}, set_by: systemd}}`, or kubelet; --kubelet reads what kubelets enforce."
     )
     yield WHO_SET.finding("medium", Subject("node", name), "", seen, remedy)
