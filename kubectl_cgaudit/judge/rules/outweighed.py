@@ -13,7 +13,7 @@ from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_OUTWEIGHED
 from kubectl_cgaudit.judge.rules.context import Context, graded
 from kubectl_cgaudit.judge.rules.looks import Look, worst
 from kubectl_cgaudit.judge.rules.reserve import reserve_for
-from kubectl_cgaudit.judge.rules.system import NO_SLICE
+from kubectl_cgaudit.judge.rules.system import no_slice
 from kubectl_cgaudit.text import number, percent
 
 _EXCESS = graded((5.0, "high"), (2.0, "medium"))
@@ -45,7 +45,7 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> Look | 
 
 def _raise_system(context: Context, node: Node, case: Case, limit: float) -> str:
     if has_no_slice(node):
-        return NO_SLICE
+        return no_slice(case.then)
     then, pods, thresholds = case.then, case.after.kubepods_value, context.thresholds
     default = default_root_value(then.cgroup)
     wanted = _beyond(pods, limit)

@@ -7,7 +7,7 @@ from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES
 from kubectl_cgaudit.collect.model import Node, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.reading import has_no_slice
-from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, default_root_value, unit_of
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup, default_root_value, unit_of
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rounding import relative, rounded
@@ -21,10 +21,12 @@ from kubectl_cgaudit.text import capital, number, percent, percents
 
 _NEAR = 1.02
 _GRADED = graded((0.5, "high"), (0.2, "medium"))
-NO_SLICE = (
-    "Talos has no system.slice and sets the weights beside kubepods itself: say them with --states (root: ...) before you "
-    "believe this; there is nothing to set by hand."
-)
+
+
+def no_slice(then: Setup) -> str:
+    """What to do on a node that has no system.slice to give a value."""
+    asked = "" if then.root else "say them with --states (root: ...) before you believe this; "
+    return f"Talos has no system.slice and sets the weights beside kubepods itself: {asked}there is nothing to set by hand."
 
 
 def _losses(context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
@@ -54,7 +56,7 @@ def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> 
 
 def _loss_remedy(context: Context, comparison: Comparison, pod: Pod, case: Case, change: float) -> str:
     if has_no_slice(comparison.node):
-        return NO_SLICE
+        return no_slice(case.then)
     version = case.then.kubelet_version
     now, of_node = _ratio(case)
     if _keeps(context, case):
