@@ -66,8 +66,9 @@ def test_101_a_node_that_has_such_a_kubelet_is_not_moved_before_it_gets_one(
     before = " before it gets a kubelet from 1.35 on" if move else ""
     assert finding.seen == f"n1 is on cgroup v1 with kubelet {version}{follows or stays}"
     assert finding.remedy == (
-        f"Move the node to cgroup v2{before}: a newer OS image, or boot it with systemd.unified_cgroup_hierarchy=1. "
-        "failCgroupV1: false in the kubelet's configuration only buys time."
+        f"Move the node to cgroup v2{before}: a newer OS image, the only way where systemd or the kernel (before 5.8) is too old "
+        "for v2, as on Amazon Linux 2; or boot it with systemd.unified_cgroup_hierarchy=1. failCgroupV1: false in the kubelet's "
+        "configuration only buys time."
     )
 
 
