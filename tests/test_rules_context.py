@@ -46,6 +46,25 @@ def test_the_worst_case_is_told_and_of_equally_bad_ones_the_last_by_name() -> No
     assert worst(looks[3:], graded()) is None
 
 
+def test_what_is_mild_in_a_case_is_low_there_and_the_worst_only_if_all_are() -> None:
+    severity = graded((1.0, "high"))
+    a, b, c = (
+        Look(bad, partial(told, when), mild=mild)
+        for when, bad, mild in (("a", 3, True), ("b", 2, False), ("c", 0.5, False))
+    )
+    found = worst([("a", a), ("b", b), ("c", c)], severity)
+    assert found is not None
+    assert (found.badness, found.mild, found.when, found.holds) == (2, False, "if b", True)
+    assert found.words()[0].startswith("seen b ")
+    # One that is low by its size is as severe as one that is mild.
+    found = worst([("a", a), ("c", c)], severity)
+    assert found is not None
+    assert (found.badness, found.mild, found.when) == (0.5, False, "")
+    found = worst([("a", a)], severity)
+    assert found is not None
+    assert (found.badness, found.mild, found.when) == (3, True, "")
+
+
 def test_a_hit_names_the_container_by_its_place() -> None:
     (comparison,) = compared(cluster(node(), ONE), V2_LINEAR, "runtime")
     ((placed, _),) = comparison.placed

@@ -70,13 +70,44 @@ def test_201_on_v1_the_remedy_is_in_shares(rules: str, target: str, said: str, t
 
 
 @pytest.mark.parametrize(
-    ("weight", "severity"), [(79, "low"), (87, "low"), (88, "medium"), (139, "medium"), (140, "high")]
+    ("weight", "severity"), [(790, "low"), (874, "low"), (875, "medium"), (1399, "medium"), (1400, "high")]
 )
 def test_201_is_the_graver_the_more_is_lost(weight: int, severity: str, tmp_path: Path) -> None:
-    """system.slice goes from 70 to more: 70 / 88 is 20% less, 70 / 140 half."""
+    """system.slice goes from 700 to more: 700 / 875 is 20% less, 700 / 1400 half."""
     (tmp_path / "to.yaml").write_text(f"- {{system_slice: {weight}}}")
-    rules = f"{V2_LINEAR}\n- {{system_slice: 70, set_by: systemd}}"
+    rules = f"{V2_LINEAR}\n- {{system_slice: 700, set_by: systemd}}"
     assert the_finding("CGA201", rules, str(tmp_path / "to.yaml"), node(), ONE).severity == severity
+
+
+@pytest.mark.parametrize(
+    ("cpu", "severity", "of_node"),
+    [
+        ("13", "high", "93% of the node's CPU now, 84% after"),
+        ("14", "low", "93% of the node's CPU now, 85% after"),
+        ("250", "low", "99.6% of the node's CPU now, 99% after"),
+    ],
+)
+def test_201_is_low_where_the_pod_keeps_its_share_of_the_node(cpu: str, severity: str, of_node: str) -> None:
+    """Every pod loses 61% against the system; of the node 13 : 1 -> 5.08 : 1 is 10.0% less, 14 : 1 -> 5.47 : 1 is 9.4%."""
+    finding = the_finding("CGA201", V1, "v2", node(cpu=cpu), ONE)
+    assert (finding.severity, finding.when) == (severity, "")
+    assert f"(-61%); {of_node}, " in finding.seen
+
+
+def test_201_what_keeps_its_share_of_the_node_hides_nothing_graver(tmp_path: Path) -> None:
+    """The pod of n1, with 64 CPUs, loses 61% against the system and little of its node; that of n2 loses 48% and 15%."""
+    (tmp_path / "to.yaml").write_text("- {cgroup: v2}\n- {match: {name: n2}, system_slice: 75}")
+    pods = [pod(f"w-{on}", container("c", "2"), on=on, owner=("StatefulSet", "w")) for on in ("n1", "n2")]
+    objects = cluster(node(cpu="64"), node("n2"), *pods)
+    found = of_rule(audited(objects, V1, str(tmp_path / "to.yaml")), "CGA201")["default/w"]
+    assert (found.severity, found.when) == ("medium", "")
+    assert found.seen == (
+        "Pod default/w-n2 on n2: 4 times the CPU of system.slice now, 2.09 times after (-48%); 80% of the node's CPU now, 68% "
+        "after, when everything wants CPU. 1 more of this workload is found by this rule."
+    )
+    # If n2 is on v2 already, nothing changes there, and for n1 that is sure.
+    open_ = of_rule(audited(objects, "- {match: {name: n1}, cgroup: v1}", "v2"), "CGA201")["default/w"]
+    assert (open_.severity, open_.when) == ("high", "if cgroup v1")
 
 
 def test_201_keeps_the_ratio_on_the_version_the_node_has(tmp_path: Any) -> None:

@@ -86,14 +86,14 @@ class FoundInPods:
             self._take(found.rule, key, rank, (name, container), found.container, comparison, index, holds=found.holds)
         for place, rule, holds in self._by_share:
             hit = [
-                (change, moved)
-                for change, moved in zip(shifts.changes, shifts.moved, strict=True)
+                (mild, change, moved)
+                for mild, change, moved in zip(shifts.keeps, shifts.changes, shifts.moved, strict=True)
                 if change is not None and holds(self._context.thresholds, change)
             ]
             if hit:
-                change, moved = min(hit)
-                grade = rule.grade(-change)
-                alike = sum(rule.grade(-each) == grade for each, _ in hit)
+                mild, change, moved = min(hit)
+                grade = rule.grade(-change, mild=mild)
+                alike = sum(rule.grade(-each, mild=of) == grade for of, each, _ in hit)
                 rank = grade, alike == len(shifts.changes), -as_said(change), -moved
                 self._take(place, key, rank, (name, ""), None, comparison, index, holds=len(hit) == len(shifts.changes))
                 if rule.elsewhere:
@@ -151,7 +151,7 @@ class FoundInPods:
             remedy += self._elsewhere(rule.elsewhere, elsewhere, raising)
         if rule.holds_for:
             remedy += rule.holds_for(worst.comparison, placed, self._pods[key].placed())
-        return rule.rule.finding(rule.severity(hit.badness), subject, hit.when, seen + more, remedy)
+        return rule.rule.finding(rule.level(hit.badness, mild=hit.mild), subject, hit.when, seen + more, remedy)
 
     def _elsewhere(
         self,

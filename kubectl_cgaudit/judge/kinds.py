@@ -193,7 +193,9 @@ class Kinds:
         trees = comparison.pod(index) if may else ()
         for place, rule in may:
             for hit in rule.hits(self._context, comparison, placed, trees):
-                yield Found(place, hit.place, rule.grade(hit.badness), hit.when == "", hit.holds, hit.badness)
+                yield Found(
+                    place, hit.place, rule.grade(hit.badness, mild=hit.mild), hit.when == "", hit.holds, hit.badness
+                )
 
 
 def _setting(comparison: Comparison, handler: str) -> object:

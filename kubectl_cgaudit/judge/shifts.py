@@ -30,6 +30,8 @@ class Shifts(Struct, frozen=True, gc=False):
     """What that comes to in each case."""
     moved: tuple[float, ...]
     """How much more of the node's CPU it has after, in each case."""
+    keeps: tuple[bool, ...]
+    """Whether it loses less of its share of the node than counts as a loss, in each case."""
     worst: Shift | None
     """Against the system."""
     rank: tuple[float, float]
@@ -46,6 +48,7 @@ def shifts(
     """Those of the pods of a node with these pulls. `systems` is the share of system.slice before and after in each case."""
     changes: list[float | None] = []
     moved: list[float] = []
+    keeps: list[bool] = []
     effects = []
     system: list[Shift] = []
     shares: list[Shift] = []
@@ -55,6 +58,7 @@ def shifts(
             changes.append(None)
             effects.append(NEITHER)
             moved.append(0.0)
+            keeps.append(False)
             continue
         before = case.before.pods.fraction(qos, was) if competes else 0.0
         after = case.after.pods.fraction(qos, will) if competes else 0.0
@@ -67,6 +71,7 @@ def shifts(
         changes.append(against)
         effects.append(by_share(against, thresholds))
         moved.append(share_after - share_before)
+        keeps.append(not thresholds.loses(of_share))
         if against is not None:
             system.append((against, case.when, times_before, times_after))
         if of_share is not None:
@@ -76,6 +81,7 @@ def shifts(
         changes=tuple(changes),
         effects=tuple(effects),
         moved=tuple(moved),
+        keeps=tuple(keeps),
         worst=worst,
         rank=(as_said(worst[0]), moved[changes.index(worst[0])]) if worst else (0.0, 0.0),
         best=max(system, default=None),

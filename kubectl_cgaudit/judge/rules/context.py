@@ -33,6 +33,8 @@ class Hit(Struct, frozen=True):
     words: Words
     holds: bool
     """Whether the rule holds in every case, if in some less severely."""
+    mild: bool
+    """Whether it is of low severity, however bad."""
 
 
 def pod_hits(
@@ -48,7 +50,7 @@ def pod_hits(
     looked = [(case.case.when, None if case.case.lost else look) for case, look in looks]
     if found := worst(looked, severity):
         place = next((place for place, each in enumerate(pod.containers) if each is container), None)
-        yield Hit(place, found.when, found.badness, found.words, found.holds)
+        yield Hit(place, found.when, found.badness, found.words, found.holds, found.mild)
 
 
 Pairs = Sequence[tuple[Fixed, Fixed]]
@@ -69,9 +71,10 @@ class PodRule(Struct, frozen=True):
     may: Callable[[Context, Pod, Pairs], bool] = _always
     """A quick no: whether it can hold at all. Most rules hold for few pods, and the trees they look at cost the most."""
     by_share: Callable[[Thresholds, float], bool] | None = None
-    """For a rule that looks at the pod's change against the system, and at nothing else: whether it holds for a change.
+    """For a rule that looks at the changes of the pod's share, and at nothing else: whether it holds for one against the system.
 
-    Then how bad it is is the loss. Any other rule sees the same in all pods that are alike, on whatever node.
+    Then how bad it is is the loss, and mild where the pod keeps its share of the node. Any other rule sees the same in all
+    pods that are alike, on whatever node.
     """
 
     elsewhere: Callable[[Context, Comparison], tuple[str, float | None]] | None = None
@@ -82,9 +85,13 @@ class PodRule(Struct, frozen=True):
     """For a rule that says what to write into a spec, which all pods of a workload have: of which of them it is not said, in a
     sentence. From the node of the worst and that pod, and those of every pod."""
 
-    def grade(self, badness: float) -> int:
+    def level(self, badness: float, *, mild: bool) -> Severity:
+        """How severe it is."""
+        return "low" if mild else self.severity(badness)
+
+    def grade(self, badness: float, *, mild: bool) -> int:
         """To compare severities by: the graver, the greater."""
-        return -SEVERITIES.index(self.severity(badness))
+        return -SEVERITIES.index(self.level(badness, mild=mild))
 
 
 def narrowed(hit: Hit, conditions: Iterable[str]) -> Hit:

@@ -51,7 +51,9 @@ def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> 
         )
         return seen, _loss_remedy(context, comparison, pod, case.case, change)
 
-    return Look(-change, words)
+    # On a large node system.slice takes little, whatever its weight.
+    of_node = relative(rounded(case.before.cgroup.share), rounded(case.after.cgroup.share))
+    return Look(-change, words, mild=not context.thresholds.loses(of_node))
 
 
 def _loss_remedy(context: Context, comparison: Comparison, pod: Pod, case: Case, change: float) -> str:
