@@ -167,12 +167,20 @@ def test_talos_has_no_system_slice_to_compare_with() -> None:
         (
             "node t",
             "Talos has no system.slice: init, system and podruntime compete with pods at the root, and nobody said with what "
-            "weight",
+            "weight together",
         )
     ]
-    said = audited(objects, f"{rules[:-1]}, root: {{init: 2048, system: 1536, podruntime: 4096}}}}", "v2")
+    # Named beside a system.slice that is not there, they would not be all there is.
+    named = audited(objects, f"{rules[:-1]}, root: {{init: 512, system: 512, podruntime: 1024}}}}", "v2")
+    assert named.coverage.gaps == result.coverage.gaps
+    # Together they pull as one cgroup with the sum of their shares would: 65536 : 2048.
+    said = audited(objects, f"{rules[:-1]}, system_slice: 2048}}", "v2")
     assert said.coverage.gaps == ()
-    for audit, ask in ((result, "say them with --states (root: ...) before you believe this; "), (said, "")):
+    assert said.nodes[0].cases[0].before.pods_share == 0.96969697
+    for audit, ask in (
+        (result, "say their sum with --states (system_slice: N) before you believe this; "),
+        (said, ""),
+    ):
         remedies = {each.rule: each.remedy for each in audit.findings if each.rule in ("CGA201", "CGA202")}
         assert remedies == dict.fromkeys(
             ("CGA201", "CGA202"),

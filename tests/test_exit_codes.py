@@ -226,7 +226,7 @@ def test_a_pipe_that_nobody_reads_has_one_exit_code(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("words", [("tree",), ("tree", "n2"), ("explain", "default/p"), ("nodes",)], ids=" ".join)
-@pytest.mark.parametrize(("states", "code"), [("- {cgroup: v2}", INCOMPLETE), ("- {cgroup: v2, root: {init: 100}}", 0)])
+@pytest.mark.parametrize(("states", "code"), [("- {cgroup: v2}", INCOMPLETE), ("- {cgroup: v2, system_slice: 100}", 0)])
 def test_who_shows_shares_says_where_nobody_said_what_competes(
     words: tuple[str, ...], states: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -238,7 +238,7 @@ def test_who_shows_shares_says_where_nobody_said_what_competes(
     assert run([*words, "-f", str(path), "--states", str(said)]) == code
     line = (
         "incomplete: node n1: Talos has no system.slice: init, system and podruntime compete with pods at the root, and nobody "
-        "said with what weight. Say it with --states (root: {init: N, system: N, podruntime: N}), as `talosctl cgroups --preset "
-        "cpu` shows it.\n"
+        "said with what weight together. Say their sum with --states (system_slice: N), of what `talosctl cgroups --preset cpu` "
+        "shows, and no root: of them.\n"
     )
     assert capsys.readouterr().err == (line if code else "")

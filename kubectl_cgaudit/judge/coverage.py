@@ -122,14 +122,16 @@ def _without_kubepods(cluster: Cluster) -> list[GapRecord]:
 
 
 def _without_slice(comparisons: Sequence[Comparison]) -> list[GapRecord]:
-    """Nodes without a system.slice, of which nobody said what competes with pods in its place."""
-    names = tuple(each.node.name for each in comparisons if has_no_slice(each.node) and not each.state.root)
+    """Nodes without a system.slice, of which nobody said what stands in its place: else its default would be taken."""
+    found = [each for each in comparisons if has_no_slice(each.node) and each.state.system_slice is None]
+    names = tuple(each.node.name for each in found)
     if not names:
         return []
-    why = "Talos has no system.slice: init, system and podruntime compete with pods at the root, and nobody said with what weight"
-    remedy = (
-        "Say it with --states (root: {init: N, system: N, podruntime: N}), as `talosctl cgroups --preset cpu` shows it"
+    why = (
+        "Talos has no system.slice: init, system and podruntime compete with pods at the root, and nobody said with what weight "
+        "together"
     )
+    remedy = "Say their sum with --states (system_slice: N), of what `talosctl cgroups --preset cpu` shows, and no root: of them"
     return [GapRecord(these("node", names), why, remedy, "node without system.slice", names)]
 
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator
 
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT
-from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect.reading import has_no_slice
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, default_root_value, unit_of
 from kubectl_cgaudit.judge.audit import Finding, Subject
@@ -40,12 +39,13 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> Look | 
         f"{number(after)} : 1 after the move ({number(now)} : 1 now), so system processes keep "
         f"{percent(case.after.system_share)} of the node's CPU when everything wants it."
     )
-    return Look(after / limit, lambda: (seen, _raise_system(context, comparison.node, case, limit)))
+    return Look(after / limit, lambda: (seen, _raise_system(context, comparison, case, limit)))
 
 
-def _raise_system(context: Context, node: Node, case: Case, limit: float) -> str:
+def _raise_system(context: Context, comparison: Comparison, case: Case, limit: float) -> str:
+    node = comparison.node
     if has_no_slice(node):
-        return no_slice(case.then)
+        return no_slice(comparison.state)
     then, pods, thresholds = case.then, case.after.kubepods_value, context.thresholds
     default = default_root_value(then.cgroup)
     wanted = _beyond(pods, limit)

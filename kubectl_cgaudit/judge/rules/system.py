@@ -7,7 +7,7 @@ from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT, MIN_SHARES
 from kubectl_cgaudit.collect.model import Node, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.reading import has_no_slice
-from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup, default_root_value, unit_of
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, State, default_root_value, unit_of
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rounding import relative, rounded
@@ -23,9 +23,10 @@ _NEAR = 1.02
 _GRADED = graded((0.5, "high"), (0.2, "medium"))
 
 
-def no_slice(then: Setup) -> str:
+def no_slice(state: State) -> str:
     """What to do on a node that has no system.slice to give a value."""
-    asked = "" if then.root else "say them with --states (root: ...) before you believe this; "
+    told = state.system_slice is not None
+    asked = "" if told else "say their sum with --states (system_slice: N) before you believe this; "
     return f"Talos has no system.slice and sets the weights beside kubepods itself: {asked}there is nothing to set by hand."
 
 
@@ -58,7 +59,7 @@ def _loss(context: Context, comparison: Comparison, pod: Pod, case: PodCase) -> 
 
 def _loss_remedy(context: Context, comparison: Comparison, pod: Pod, case: Case, change: float) -> str:
     if has_no_slice(comparison.node):
-        return no_slice(case.then)
+        return no_slice(comparison.state)
     version = case.then.kubelet_version
     now, of_node = _ratio(case)
     if _keeps(context, case):
