@@ -42,6 +42,7 @@ def no_answer(error: BaseException, host: str, seconds: float | None) -> Request
     """The error for a request without an answer; `seconds` is how long was waited once there was a connection."""
     causes = _causes(error)
     tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
+    timed_out = any(isinstance(cause, TimeoutError) for cause in causes)
     if isinstance(tls, ssl.SSLCertVerificationError):
         why = f"{UNTRUSTED}: {tls.verify_message.rstrip('.')}"
         step = "check certificate-authority and tls-server-name in the kubeconfig"
@@ -52,10 +53,11 @@ def no_answer(error: BaseException, host: str, seconds: float | None) -> Request
         why, step = "its name cannot be resolved", CHECK
     elif any(isinstance(cause, ConnectionRefusedError) for cause in causes):
         why, step = "connection refused", "check that it runs and the port in the kubeconfig is right"
-    elif not any(isinstance(cause, TimeoutError) for cause in causes):
+    elif not timed_out and any(map(_is_of_a_closed_connection, causes)):
+        why, step = "the connection was closed before an answer came", CHECK
+    elif not timed_out:
         texts = [str(getattr(cause, "strerror", "") or cause) for cause in causes]
-        closed = any(_is_of_a_closed_connection(cause) for cause in causes)
-        why, step = "the connection was closed before an answer came" if closed else printable(texts[-1], 200), CHECK
+        why, step = printable(texts[-1], 200), CHECK
     elif seconds is None:
         why, step = "no connection within a few seconds", f"{CHECK}, or give it longer with --request-timeout"
     else:
