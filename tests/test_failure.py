@@ -24,7 +24,11 @@ def tls(reason: str | None, strerror: str | None = None) -> ssl.SSLError:
         (socket.gaierror(-2, "Name or service not known"), None, "its name cannot be resolved"),
         (ConnectionRefusedError(111, "refused"), None, "connection refused"),
         (OSError(113, "No route to host"), None, "No route to host"),
-        (ConnectionResetError(104, "Connection reset by peer"), None, "the connection was closed before an answer came"),
+        (
+            ConnectionResetError(104, "Connection reset by peer"),
+            None,
+            "the connection was closed before an answer came",
+        ),
         (OSError(errno.ENOTCONN, "not connected"), None, "the connection was closed before an answer came"),
         (ValueError("a\nb\x1b[31m"), None, "a b?[31m"),
         (ValueError("x" * 300), None, "x" * 200),

@@ -176,7 +176,7 @@ class _Comparison:
                 contradictions=nodes.against(was, now),
                 contested=nodes.contested(was, now, measured=True),
                 guessed=nodes.contested(was, now, measured=False),
-                alike=nodes.alike(was, now),
+                same_evidence=nodes.same_evidence(was, now),
                 lost=any(case.stops for case in was.cases),
                 kubelets=(was.kubelet_version, now.kubelet_version),
             )

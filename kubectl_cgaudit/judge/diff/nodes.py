@@ -49,10 +49,10 @@ def compare(before: NodeAudit, after: NodeAudit, limit: Limit) -> NodeDiff:
         measures = [in_doubt(each, all_of_it=True) if each.what in _OF_THE_ROOT else each for each in measures]
     because: list[str] = []
     if contradictions := against(before, after):
-        said, same = contested(before, after, measured=True), alike(before, after)
+        said, same = contested(before, after, measured=True), same_evidence(before, after)
         deciding = [f"runtime:{each.of}" if each.of else "cgroup" for each in measures]
         doubted = [
-            against_evidence(each, contested=about in said, alike=about in same)
+            against_evidence(each, contested=about in said, same_evidence=about in same)
             for each, about in zip(measures, deciding, strict=True)
         ]
         if doubted != measures:
@@ -105,7 +105,7 @@ def contested(*nodes: NodeAudit, measured: bool) -> frozenset[str]:
     )
 
 
-def alike(before: NodeAudit, after: NodeAudit) -> frozenset[str]:
+def same_evidence(before: NodeAudit, after: NodeAudit) -> frozenset[str]:
     """What the evidence on both nodes says the same of."""
     was, now = _evidence(before), _evidence(after)
     return frozenset(about for about in was if was[about] == now.get(about))

@@ -92,12 +92,12 @@ def in_doubt(measure: Measure, *, all_of_it: bool) -> Measure:
     return measure
 
 
-def against_evidence(measure: Measure, *, contested: bool, alike: bool) -> Measure:
+def against_evidence(measure: Measure, *, contested: bool, same_evidence: bool) -> Measure:
     """The measure where evidence contradicts what is said of its node: it never came true. `contested`: what it
-    rests on is said against that evidence, so it did not surely move or stay either. `alike`: the evidence is the same in
+    rests on is said against that evidence, so it did not surely move or stay either. `same_evidence`: it is the same in
     both audits, so that what stayed did stay, whichever is right.
     """
-    return in_doubt(measure, all_of_it=contested and not (alike and measure.outcome == "unchanged"))
+    return in_doubt(measure, all_of_it=contested and not (same_evidence and measure.outcome == "unchanged"))
 
 
 def consistent(measures: Sequence[Measure]) -> list[Measure]:

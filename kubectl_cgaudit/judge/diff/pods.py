@@ -70,8 +70,8 @@ class Around(Struct, frozen=True):
     """Of what that is where it was not believed, as `nodes.contested` names it."""
     guessed: frozenset[str]
     """The same without what was measured of running containers: their weights are known."""
-    alike: frozenset[str]
-    """What the evidence on both nodes says the same of, as `nodes.alike` names it."""
+    same_evidence: frozenset[str]
+    """What the evidence on both nodes says the same of, as `nodes.same_evidence` names it."""
     lost: bool
     """Whether the node it was on was said not to come back, if only in some case."""
     kubelets: tuple[str, str]
@@ -221,7 +221,7 @@ class _Why:
             return measure
         said = self.around.contested if measure.what == "quota-us" else self.around.guessed
         against = said.intersection(deciding)
-        doubted = against_evidence(measure, contested=bool(against), alike=against <= self.around.alike)
+        doubted = against_evidence(measure, contested=bool(against), same_evidence=against <= self.around.same_evidence)
         if doubted != measure:
             self._needed.add("evidence")
         return doubted

@@ -37,6 +37,7 @@ class Worst(Struct, frozen=True):
     holds: bool
     """Whether the rule holds in every case, if in some less severely."""
     mild: bool
+    """Whether it is of low severity, however bad."""
 
 
 def worst(looks: Sequence[tuple[str, Look | None]], severity: Callable[[float], Severity]) -> Worst | None:
