@@ -54,15 +54,15 @@ def test_what_is_mild_in_a_case_is_low_there_and_the_worst_only_if_all_are() -> 
     )
     found = worst([("a", a), ("b", b), ("c", c)], severity)
     assert found is not None
-    assert (found.badness, found.mild, found.when, found.holds) == (2, False, "if b", True)
+    assert (found.badness, found.severity, found.when, found.holds) == (2, "high", "if b", True)
     assert found.words()[0].startswith("seen b ")
     # One that is low by its size is as severe as one that is mild.
     found = worst([("a", a), ("c", c)], severity)
     assert found is not None
-    assert (found.badness, found.mild, found.when) == (0.5, False, "")
+    assert (found.badness, found.severity, found.when) == (0.5, "low", "")
     found = worst([("a", a)], severity)
     assert found is not None
-    assert (found.badness, found.mild, found.when) == (3, True, "")
+    assert (found.badness, found.severity, found.when) == (3, "low", "")
 
 
 def test_a_hit_names_the_container_by_its_place() -> None:

@@ -12,7 +12,7 @@ from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.kinds import Kind
 from kubectl_cgaudit.judge.rounding import as_said
-from kubectl_cgaudit.judge.rules.context import Context, PodRule
+from kubectl_cgaudit.judge.rules.context import Context, PodRule, grade
 from kubectl_cgaudit.judge.rules.requests import more_cpu
 from kubectl_cgaudit.judge.shifts import Shifts
 from kubectl_cgaudit.judge.source import Pods
@@ -84,17 +84,16 @@ class FoundInPods:
             container = "" if found.container is None else pod.containers[found.container].name
             rank = found.grade, found.sure, found.badness, 0.0
             self._take(found.rule, key, rank, (name, container), found.container, comparison, index, holds=found.holds)
-        for place, rule, holds in self._by_share:
+        for place, rule, severity_of in self._by_share:
             hit = [
-                (mild, change, moved)
-                for mild, change, moved in zip(shifts.keeps, shifts.changes, shifts.moved, strict=True)
-                if change is not None and holds(self._context.thresholds, change)
+                (keeps, change, moved, severity)
+                for keeps, change, moved in zip(shifts.keeps, shifts.changes, shifts.moved, strict=True)
+                if change is not None and (severity := severity_of(self._context.thresholds, change, keeps))
             ]
             if hit:
-                mild, change, moved = min(hit)
-                grade = rule.grade(-change, mild=mild)
-                alike = sum(rule.grade(-each, mild=of) == grade for of, each, _ in hit)
-                rank = grade, alike == len(shifts.changes), -as_said(change), -moved
+                _, change, moved, severity = min(hit)
+                alike = sum(each == severity for *_, each in hit)
+                rank = grade(severity), alike == len(shifts.changes), -as_said(change), -moved
                 self._take(place, key, rank, (name, ""), None, comparison, index, holds=len(hit) == len(shifts.changes))
                 if rule.elsewhere:
                     worst = self._worst[place][key]
@@ -151,7 +150,7 @@ class FoundInPods:
             remedy += self._elsewhere(rule.elsewhere, elsewhere, raising)
         if rule.holds_for:
             remedy += rule.holds_for(worst.comparison, placed, self._pods[key].placed())
-        return rule.rule.finding(rule.level(hit.badness, mild=hit.mild), subject, hit.when, seen + more, remedy)
+        return rule.rule.finding(hit.severity, subject, hit.when, seen + more, remedy)
 
     def _elsewhere(
         self,

@@ -16,7 +16,7 @@ from kubectl_cgaudit.judge.figures import Fixed, fixed
 from kubectl_cgaudit.judge.pods import inside, stops
 from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.rules import readers
-from kubectl_cgaudit.judge.rules.context import Context, Pairs, PodRule
+from kubectl_cgaudit.judge.rules.context import Context, Pairs, PodRule, grade
 from kubectl_cgaudit.predict.shape import PodShape, setup_key
 from kubectl_cgaudit.same import Same
 
@@ -193,9 +193,7 @@ class Kinds:
         trees = comparison.pod(index) if may else ()
         for place, rule in may:
             for hit in rule.hits(self._context, comparison, placed, trees):
-                yield Found(
-                    place, hit.place, rule.grade(hit.badness, mild=hit.mild), hit.when == "", hit.holds, hit.badness
-                )
+                yield Found(place, hit.place, grade(hit.severity), hit.when == "", hit.holds, hit.badness)
 
 
 def _setting(comparison: Comparison, handler: str) -> object:

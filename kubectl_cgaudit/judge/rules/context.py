@@ -11,7 +11,7 @@ from kubectl_cgaudit.judge.audit import SEVERITIES, Severity
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.figures import Fixed
 from kubectl_cgaudit.judge.rules.catalogue import Rule
-from kubectl_cgaudit.judge.rules.looks import Look, Words, worst
+from kubectl_cgaudit.judge.rules.looks import Look, Worst, worst
 from kubectl_cgaudit.judge.thresholds import Thresholds
 
 
@@ -22,19 +22,11 @@ class Context(Struct, frozen=True):
     thresholds: Thresholds
 
 
-class Hit(Struct, frozen=True):
+class Hit(Worst, frozen=True):
     """A rule that holds for a pod or one of its containers, in one case or in all."""
 
     place: int | None
     """The container's place in the pod; None for the pod itself."""
-    when: str
-    """The cases in which it is that severe, or empty if it is in every case."""
-    badness: float
-    words: Words
-    holds: bool
-    """Whether the rule holds in every case, if in some less severely."""
-    mild: bool
-    """Whether it is of low severity, however bad."""
 
 
 def pod_hits(
@@ -50,7 +42,7 @@ def pod_hits(
     looked = [(case.case.when, None if case.case.lost else look) for case, look in looks]
     if found := worst(looked, severity):
         place = next((place for place, each in enumerate(pod.containers) if each is container), None)
-        yield Hit(place, found.when, found.badness, found.words, found.holds, found.mild)
+        yield Hit(found.when, found.badness, found.words, found.holds, found.severity, place)
 
 
 Pairs = Sequence[tuple[Fixed, Fixed]]
@@ -67,14 +59,13 @@ class PodRule(Struct, frozen=True):
     rule: Rule
     hits: Callable[[Context, Comparison, PlacedPod, tuple[PodCase, ...]], Iterator[Hit]]
     """Those of one pod."""
-    severity: Callable[[float], Severity]
     may: Callable[[Context, Pod, Pairs], bool] = _always
     """A quick no: whether it can hold at all. Most rules hold for few pods, and the trees they look at cost the most."""
-    by_share: Callable[[Thresholds, float], bool] | None = None
-    """For a rule that looks at the changes of the pod's share, and at nothing else: whether it holds for one against the system.
+    by_share: Callable[[Thresholds, float, bool], Severity | None] | None = None
+    """For a rule that looks at the changes of the pod's share, and at nothing else: its severity where it holds, by the change
+    against the system and whether the pod keeps its share of the node.
 
-    Then how bad it is is the loss, and mild where the pod keeps its share of the node. Any other rule sees the same in all
-    pods that are alike, on whatever node.
+    Then how bad it is is the loss. Any other rule sees the same in all pods that are alike, on whatever node.
     """
 
     elsewhere: Callable[[Context, Comparison], tuple[str, float | None]] | None = None
@@ -85,13 +76,10 @@ class PodRule(Struct, frozen=True):
     """For a rule that says what to write into a spec, which all pods of a workload have: of which of them it is not said, in a
     sentence. From the node of the worst and that pod, and those of every pod."""
 
-    def level(self, badness: float, *, mild: bool) -> Severity:
-        """How severe it is."""
-        return "low" if mild else self.severity(badness)
 
-    def grade(self, badness: float, *, mild: bool) -> int:
-        """To compare severities by: the graver, the greater."""
-        return -SEVERITIES.index(self.level(badness, mild=mild))
+def grade(severity: Severity) -> int:
+    """To compare severities by: the graver, the greater."""
+    return -SEVERITIES.index(severity)
 
 
 def narrowed(hit: Hit, conditions: Iterable[str]) -> Hit:

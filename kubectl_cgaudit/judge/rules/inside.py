@@ -103,7 +103,7 @@ def _split_by(setup: Setup, placed: PlacedPod) -> str:
     return next((each.formula for each in left if each), formula)
 
 
-MOVES = PodRule(MOVES_INSIDE, _moves, _GRADED, _may_move, holds_for=_holds_for)
+MOVES = PodRule(MOVES_INSIDE, _moves, _may_move, holds_for=_holds_for)
 """CGA204."""
 
 

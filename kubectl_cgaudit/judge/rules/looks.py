@@ -36,8 +36,7 @@ class Worst(Struct, frozen=True):
     words: Words
     holds: bool
     """Whether the rule holds in every case, if in some less severely."""
-    mild: bool
-    """Whether it is of low severity, however bad."""
+    severity: Severity
 
 
 def worst(looks: Sequence[tuple[str, Look | None]], severity: Callable[[float], Severity]) -> Worst | None:
@@ -45,19 +44,18 @@ def worst(looks: Sequence[tuple[str, Look | None]], severity: Callable[[float], 
     found = {when: look for when, look in looks if look is not None}
     if not found:
         return None
-
-    def level(look: Look) -> Severity:
-        return "low" if look.mild else severity(shown(look.badness))
-
+    levels: dict[str, Severity] = {
+        when: "low" if look.mild else severity(shown(look.badness)) for when, look in found.items()
+    }
     # What differs in the last digits only is equally bad: then the name decides.
     most = max(found, key=lambda when: (not found[when].mild, shown(found[when].badness), when))
-    size, mild = shown(found[most].badness), found[most].mild
+    size = shown(found[most].badness)
     every = [when for when, _ in looks]
-    alike = [when for when, look in found.items() if level(look) == level(found[most])]
+    alike = [when for when, level in levels.items() if level == levels[most]]
     # With one case there is nothing to tell apart.
     plain = len(every) == 1 and not found[most].so_now
     words = found[most].words if plain else partial(_told, most, found, alike, every)
-    return Worst(condition(alike, every), size, words, len(found) == len(every), mild)
+    return Worst(condition(alike, every), size, words, len(found) == len(every), levels[most])
 
 
 def _told(most: str, found: Mapping[str, Look], alike: Sequence[str], every: Sequence[str]) -> tuple[str, str]:

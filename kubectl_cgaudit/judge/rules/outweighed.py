@@ -22,7 +22,7 @@ def outweighed(context: Context, comparison: Comparison) -> Iterator[Finding]:
     """CGA202, one finding a node."""
     if found := worst([(case.when, _outweighed(context, comparison, case)) for case in comparison.cases], _EXCESS):
         subject = Subject("node", comparison.node.name)
-        yield SYSTEM_OUTWEIGHED.finding(_EXCESS(found.badness), subject, found.when, *found.words())
+        yield SYSTEM_OUTWEIGHED.finding(found.severity, subject, found.when, *found.words())
 
 
 def _outweighed(context: Context, comparison: Comparison, case: Case) -> Look | None:

@@ -52,7 +52,7 @@ def _failing_starts(
         yield from (narrowed(hit, taken) for hit in pod_hits(pod, container, looks, _CRITICAL))
 
 
-FAILING_STARTS = PodRule(WILL_NOT_START, _failing_starts, _CRITICAL, _is_limited)
+FAILING_STARTS = PodRule(WILL_NOT_START, _failing_starts, _is_limited)
 """CGA301."""
 
 
@@ -96,7 +96,7 @@ def _changed_limits(
         yield from pod_hits(pod, container, looks, _LOW)
 
 
-CHANGED_LIMITS = PodRule(LIMIT_CHANGED, _changed_limits, _LOW, _is_limited)
+CHANGED_LIMITS = PodRule(LIMIT_CHANGED, _changed_limits, _is_limited)
 """CGA302."""
 
 

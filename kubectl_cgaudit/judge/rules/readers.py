@@ -31,7 +31,7 @@ def _may_read(_context: Context, pod: Pod, _pairs: Pairs) -> bool:
     return any(traits(container) != _READS_NOTHING for container in pod.containers)
 
 
-MISREADERS = PodRule(MISREADS_WEIGHT, _misreaders, _GRADED, _may_read)
+MISREADERS = PodRule(MISREADS_WEIGHT, _misreaders, _may_read)
 """CGA401."""
 
 

@@ -8,6 +8,7 @@ from kubectl_cgaudit.collect.model import Node, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.reading import has_no_slice
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, State, default_root_value, unit_of
+from kubectl_cgaudit.judge.audit import Severity
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rounding import relative, rounded
@@ -28,6 +29,13 @@ def no_slice(state: State) -> str:
     told = state.system_slice is not None
     asked = "" if told else "say their sum with --states (system_slice: N) before you believe this; "
     return f"Talos has no system.slice and sets the weights beside kubepods itself: {asked}there is nothing to set by hand."
+
+
+def _severity(thresholds: Thresholds, change: float, keeps: bool) -> Severity | None:
+    """That of a change against the system, where it is a loss; `keeps`: the pod keeps its share of the node."""
+    if not thresholds.loses(change):
+        return None
+    return "low" if keeps else _GRADED(-change)
 
 
 def _losses(context: Context, comparison: Comparison, placed: PlacedPod, cases: tuple[PodCase, ...]) -> Iterator[Hit]:
@@ -224,8 +232,7 @@ def _node_remedy(context: Context, comparison: Comparison) -> tuple[str, float |
 LOSSES = PodRule(
     SYSTEM_LOSS,
     _losses,
-    _GRADED,
-    by_share=Thresholds.loses,
+    by_share=_severity,
     elsewhere=_node_remedy,
 )
 """CGA201."""

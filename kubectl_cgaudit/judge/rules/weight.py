@@ -83,7 +83,7 @@ def _each_cgroup(rule: Rule, judge: Judge, may: May, *, pods: bool) -> PodRule:
     def any_may(context: Context, _pod: Pod, pairs: Pairs) -> bool:
         return any(may(context, before, after) for before, after in pairs)
 
-    return PodRule(rule, hits, _ALWAYS_LOW, any_may)
+    return PodRule(rule, hits, any_may)
 
 
 def _crossing(_context: Context, subject: _Seen) -> Look | None:
@@ -224,7 +224,7 @@ def besteffort(_context: Context, comparison: Comparison) -> Iterator[Finding]:
     looks = [(case.when, _besteffort(comparison, case.before, case.after, count)) for case in comparison.cases]
     if found := worst(looks, _GAINS):
         subject = Subject("node", comparison.node.name)
-        yield BESTEFFORT_GAIN.finding(_GAINS(found.badness), subject, found.when, *found.words())
+        yield BESTEFFORT_GAIN.finding(found.severity, subject, found.when, *found.words())
 
 
 def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree, count: int) -> Look | None:
