@@ -3,7 +3,7 @@
 import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,11 @@ def cluster(*objects: dict[str, Any]) -> Cluster:
     for each in objects:
         assembly.add(each["kind"], each, lambda raw, type_: msgspec.convert(raw, type=type_), "test")
     return assembly.cluster("test")
+
+
+def requesting(requests: Mapping[str, int]) -> Cluster:
+    """A large node with one pod of these containers, by what they ask for in thousandths of a CPU."""
+    return cluster(node(cpu="32"), pod("p", *(container(name, f"{milli}m") for name, milli in requests.items())))
 
 
 def compared(objects: Cluster, rules: str = "", to: str = "v2+runtime") -> tuple[Comparison, ...]:
