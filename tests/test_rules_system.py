@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.assemble import with_answers
+from kubectl_cgaudit.text import percent
 from tests.measured_support import CONFIG, answers
 from tests.support import (
     ONE,
@@ -92,6 +93,16 @@ def test_201_is_low_where_the_pod_keeps_its_share_of_the_node(cpu: str, severity
     finding = the_finding("CGA201", V1, "v2", node(cpu=cpu), ONE)
     assert (finding.severity, finding.when) == (severity, "")
     assert f"(-61%); {of_node}, " in finding.seen
+
+
+def test_201_the_page_says_what_a_pod_loses_of_nodes_of_each_size() -> None:
+    lost = {}
+    for cpu in (4, 16, 64):
+        case = audited(cluster(node(cpu=str(cpu)), ONE), V1, "v2").nodes[0].cases[0]
+        lost[cpu] = 1 - case.after.pods_share / case.before.pods_share
+    small, *larger = (f"{percent(part)} with {cpu}" for cpu, part in lost.items())
+    page = (Path(__file__).parent.parent / "docs" / "findings" / "CGA201.md").read_text()
+    assert f"of the node {small} CPUs, {', '.join(larger)}." in page
 
 
 def test_201_what_keeps_its_share_of_the_node_hides_nothing_graver(tmp_path: Path) -> None:
