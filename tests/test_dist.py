@@ -132,6 +132,21 @@ def test_a_python_that_is_too_old_is_named(plugin: Path) -> None:
     )
 
 
+def test_what_the_tests_install_is_no_part_of_the_source_distribution() -> None:
+    """The same commit gives the same bytes, whether its tests were run there or not."""
+    said: dict[str, set[str]] = {"graft": set(), "prune": set()}
+    for line in (ROOT / "MANIFEST.in").read_text().splitlines():
+        command, *folders = line.split()
+        said.setdefault(command, set()).update(folders)
+    ignored = {
+        f"{each.parent.relative_to(ROOT)}/{line.rstrip('/')}"
+        for folder in said["graft"]
+        for each in (ROOT / folder).glob("*/.gitignore")
+        for line in each.read_text().split()
+    }
+    assert ignored == said["prune"] == {"tests/browser/node_modules"}
+
+
 def test_two_builds_are_the_same_bytes(built: tuple[Path, Path]) -> None:
     names = [sorted(path.name for path in folder.iterdir()) for folder in built]
     assert names[0] == names[1]
