@@ -6,28 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
+from kubectl_cgaudit import yaml_reader
 from kubectl_cgaudit.errors import UsageError
 
 Choice = TypeVar("Choice", bound=str)
-# A few lines of aliases may stand for more than the memory holds.
+# Of a large value a message shows the beginning.
 _REPR = reprlib.Repr()
 _REPR.maxlevel, _REPR.maxstring = 2, 200
-
-
-class _Loader(yaml.BaseLoader):
-    """Scalars stay text, as YAML would read the versions 1.30 and 1.3 as one number; a key may stand once only."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise yaml.MarkedYAMLError(problem="a key must be a single word", problem_mark=key.start_mark)
-            if key.value in seen:
-                raise yaml.MarkedYAMLError(problem=f"the key {key.value} stands twice", problem_mark=key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep=deep)
 
 
 def read(path: str, what: str) -> str:
@@ -42,14 +27,9 @@ def read(path: str, what: str) -> str:
 def loaded(text: str, source: str) -> Any:
     """What the YAML holds; every scalar is text. Raises UsageError with the line."""
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" at line {mark.line + 1}" if mark else ""
-        why = getattr(error, "problem", None) or "unreadable"
-        # PyYAML has the other half of such a sentence in its context.
-        why = f"{getattr(error, 'context', '')}, {why}" if why.startswith("but ") else why
-        raise UsageError(f"{source} is not valid YAML{where}: {why}") from None
+        return yaml_reader.document(text, yaml_reader.SETTINGS)
+    except yaml_reader.YamlError as error:
+        raise UsageError(f"{source} is not valid YAML{error.where}: {error.problem}; correct it there") from None
 
 
 def mapping(value: object, where: str, keys: tuple[str, ...]) -> dict[str, Any]:

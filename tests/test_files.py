@@ -176,13 +176,13 @@ AN_AUDIT = "is a saved audit, not a cluster; write it in other formats with: kub
         (b'{"schemaVersion": "1.1", "scenario": {}}', "FILE " + AN_AUDIT),
         (b"schemaVersion: '1.1'\nscenario: {}\n", "FILE " + AN_AUDIT),
         (b"[1, 2]", "FILE holds no Kubernetes object; " + SAVE),
-        (b"a: [b", "FILE is neither JSON nor YAML at line 2; " + SAVE),
+        (b"a: [b", "FILE is neither JSON nor YAML at line 1; " + SAVE),
         (b"\x00\x01\x02", "FILE is neither JSON nor YAML; " + SAVE),
         (b"\x1f\x8b broken", "FILE is a damaged gzip file; " + SAVE),
         (listed(P).encode(), "no Node in FILE, so nothing can be predicted; " + SAVE),
         (
             b"kind: List\nitems:\n- &a {kind: Node}\n- *a\n",
-            "FILE uses YAML anchors, which kubectl never prints; " + SAVE,
+            "FILE is not what kubectl prints: it uses YAML anchors at line 3; " + SAVE,
         ),
         (
             listed(N, pod("bad", container("c", "1e400"))).encode(),
@@ -394,4 +394,6 @@ def test_yaml_may_be_nested_100_deep_and_no_deeper(tmp_path: Path) -> None:
         return "kind: Other\na: " + "[" * lists + "]" * lists
 
     assert read_text(tmp_path, f"{nested(99)}\n---\n" + json.dumps(N)).reading.ignored == {"Other": 1}
-    assert "is nested too deeply to be what kubectl prints" in refused_text(tmp_path, nested(100))
+    assert refused_text(tmp_path, nested(100)) == (
+        f"FILE is not what kubectl prints: it is nested more than 100 levels deep at line 2; {SAVE}"
+    )

@@ -140,8 +140,16 @@ def test_names_that_look_like_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [", "the kubeconfig {path} is not valid YAML (line 1); correct it, or " + NEXT),
-        ("[" * 9999, "the kubeconfig {path} is not valid YAML; correct it, or " + NEXT),
+        (
+            "a: [",
+            "the kubeconfig {path} is not valid YAML at line 1: did not find expected node content; correct it, or "
+            + NEXT,
+        ),
+        (
+            "[" * 9999,
+            "the kubeconfig {path} is not valid YAML at line 1: it is nested more than 100 levels deep; correct it, or "
+            + NEXT,
+        ),
         ("- a", "{path} is not a kubeconfig; " + NEXT),
         ("", "{path} names no cluster; " + NEXT),
         (

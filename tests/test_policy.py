@@ -149,7 +149,7 @@ def test_off_on_the_findings_about_exceptions_is_said() -> None:
             "thresholds, severities, exceptions",
         ),
         ("{}", "p.yaml says nothing; add one of thresholds, severities, exceptions"),
-        ("a: [", "p.yaml is not valid YAML at line 1: expected the node content, but found '<stream end>'"),
+        ("a: [", "p.yaml is not valid YAML at line 1: did not find expected node content; correct it there"),
         ("exception: []", "p.yaml: there is no key 'exception'; did you mean exceptions?"),
         ("severities: {CGA203: hihg}", "p.yaml: severities: CGA203: there is no severity 'hihg'; did you mean high?"),
         (

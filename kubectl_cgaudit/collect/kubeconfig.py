@@ -10,9 +10,9 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
-import yaml
 from msgspec import Struct
 
+from kubectl_cgaudit import yaml_reader
 from kubectl_cgaudit.errors import ClusterError
 from kubectl_cgaudit.text import named
 
@@ -153,10 +153,10 @@ def _load(path: Path) -> Fields:
         config = _parsed(path.read_bytes())
     except OSError as error:
         raise ClusterError(f"the kubeconfig {path} cannot be read: {error.strerror or 'unreadable'}; {NEXT}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        at = f" (line {mark.line + 1})" if mark else ""
-        raise ClusterError(f"the kubeconfig {path} is not valid YAML{at}; correct it, or {NEXT}") from None
+    except yaml_reader.YamlError as error:
+        raise ClusterError(
+            f"the kubeconfig {path} is not valid YAML{error.where}: {error.problem}; correct it, or {NEXT}"
+        ) from None
     if config is not None and not isinstance(config, dict):
         raise ClusterError(f"{path} is not a kubeconfig; {NEXT}")
     return config or {}
@@ -167,7 +167,7 @@ def _parsed(data: bytes) -> Any:
     if data.lstrip()[:1] == b"{":
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return msgspec.json.decode(data)
-    return yaml.safe_load(data)
+    return yaml_reader.document(data, yaml_reader.KUBECONFIG)
 
 
 def _section(config: Fields, section: str, path: Path) -> list[Fields]:
