@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kubectl_cgaudit import yaml_reader
+from kubectl_cgaudit.collect.input import next_step, read_settings
 from kubectl_cgaudit.errors import UsageError
 
 Choice = TypeVar("Choice", bound=str)
@@ -18,10 +19,10 @@ _REPR.maxlevel, _REPR.maxstring = 2, 200
 def read(path: str, what: str) -> str:
     """The text of a file; `what` names it: `states file`. Raises UsageError."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return read_settings(Path(path)).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not a text file"
-        raise UsageError(f"the {what} {path} cannot be read: {reason}; check the path") from None
+        raise UsageError(f"the {what} {path} cannot be read: {reason}; {next_step(error)}") from None
 
 
 def loaded(text: str, source: str) -> Any:

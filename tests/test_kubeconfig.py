@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from kubernetes.config import incluster_config
 
 from kubectl_cgaudit.collect.credentials import configure
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
+from tests.support import command
 from tests.vcr_support import LOG_IN, NEXT, kubeconfig, refused, token
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -266,3 +268,13 @@ def test_without_a_home_folder_the_next_step_is_named(tmp_path, monkeypatch):
     assert refused(Connection()) == (
         f"no kubeconfig found, and the pod's service account cannot be used: Service token file does not exist; {NEXT}"
     )
+
+
+def test_a_kubeconfig_may_come_through_a_pipe_though_it_is_looked_at_twice(tmp_path):
+    path = kubeconfig(tmp_path / "c", "https://127.0.0.1:1")
+    program = f"{' '.join(command())} --kubeconfig <(cat {path}) -o json=a.json"
+    environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
+    done = subprocess.run(
+        ["bash", "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stderr.startswith("error: 127.0.0.1:1 cannot be asked: connection refused; ")

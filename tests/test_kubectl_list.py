@@ -7,7 +7,6 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -106,10 +105,12 @@ def test_what_cannot_be_read_twice_is_read_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_text(printed(*OBJECTS[:4]))
     with path.open() as file:
-        assert opened(f"/dev/fd/{file.fileno()}") is None
-    os.mkfifo(tmp_path / "pipe")
-    assert [opened(str(each)) for each in ("-", tmp_path, tmp_path / "pipe", tmp_path / "none")] == [None] * 4
-    with closing(opened(str(path))) as found:
+        os.mkfifo(tmp_path / "pipe")
+        for each in (f"/dev/fd/{file.fileno()}", "-", tmp_path, tmp_path / "pipe", tmp_path / "none"):
+            with opened(str(each)) as found:
+                assert found is None
+    with opened(str(path)) as found:
+        assert found
         assert found.read(9) == b'{\n    "ap'
 
 

@@ -119,7 +119,7 @@ def test_saved_answers_that_are_too_large(tmp_path):
         file.truncate((64 << 20) + 1)
     assert kubelet_files.from_files(str(tmp_path), ["n1"], {})["n1"].problems == (
         "/configz was not saved (there is no n1.configz.txt)",
-        "/metrics could not be read (n1.metrics.txt: larger than 64 MiB)",
+        "/metrics could not be read (n1.metrics.txt: it is larger than 64 MiB)",
         "/metrics/cadvisor was not saved (there is no n1.metrics-cadvisor.txt)",
     )
 

@@ -38,7 +38,8 @@ _INPUT = (
         multiple=True,
         metavar="FILE",
         help="Audit what kubectl get nodes,pods -A -o json (or yaml) printed instead of a live cluster; "
-        "gzip is fine, - is standard input. Repeat for more files of one cluster: they are read together.",
+        "gzip is fine, - is standard input. Repeat for more files of one cluster: they are read together. "
+        "CGAUDIT_MAX_INPUT_SIZE=16Gi allows more than 4Gi in one, unpacked.",
     ),
     states("What the nodes run: a YAML list of rules (see README)."),
     click.option("-n", "--namespace", metavar="NS", help="Report only this namespace; the others' pods still compete."),

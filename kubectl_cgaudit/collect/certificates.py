@@ -4,6 +4,7 @@ import contextlib
 import tempfile
 from pathlib import Path
 
+from kubectl_cgaudit.collect.input import read_settings
 from kubectl_cgaudit.collect.kubeconfig import Fields
 from kubectl_cgaudit.errors import ClusterError
 
@@ -30,7 +31,7 @@ def check_key(path: str | None, where: str) -> None:
     """Raises ClusterError for an encrypted key. One that cannot be read is named by whoever loads it."""
     key = b""
     with contextlib.suppress(OSError):
-        key = Path(path).read_bytes() if path else b""
+        key = read_settings(Path(path)) if path else b""
     if any(mark in key for mark in _ENCRYPTED):
         raise ClusterError(
             f"the client-key of {where} is encrypted, and kubectl cannot use it either; decrypt it first, as with: "

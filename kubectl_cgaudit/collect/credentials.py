@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from kubectl_cgaudit.collect import certificates, oidc, proxy
 from kubectl_cgaudit.collect.exec_plugin import ask
+from kubectl_cgaudit.collect.input import read_settings
 from kubectl_cgaudit.collect.kubeconfig import LOG_IN, NEXT, Choice, Fields, not_found
 from kubectl_cgaudit.errors import ClusterError
 
@@ -105,7 +106,7 @@ def _with_token(choice: Choice) -> Fields:
         user = {name: value for name, value in user.items() if name != "auth-provider"}
     if "tokenFile" in user:
         try:
-            token = Path(user["tokenFile"]).read_text(encoding="utf-8").strip()
+            token = read_settings(Path(user["tokenFile"])).decode().strip()
         except (OSError, ValueError) as error:
             raise ClusterError(f"the tokenFile of {choice.where} cannot be read: {_said(error)}; {LOG_IN}") from None
         if not token:

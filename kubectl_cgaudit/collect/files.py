@@ -7,7 +7,7 @@ import msgspec
 from kubectl_cgaudit.collect import json_objects, kubectl_list, part, snapshot, wire, yaml_objects
 from kubectl_cgaudit.collect.advice import COMMAND, SAVE, is_list
 from kubectl_cgaudit.collect.assemble import Assembly
-from kubectl_cgaudit.collect.input import DAMAGED, can_be_reread, name_of, opened, read_bytes, size_of
+from kubectl_cgaudit.collect.input import DAMAGED, can_be_reread, name_of, opened, read_bytes
 from kubectl_cgaudit.collect.model import Cluster, Gap
 from kubectl_cgaudit.collect.progress import STEP, Progress, silent
 from kubectl_cgaudit.collect.reduce import Selects
@@ -62,19 +62,16 @@ def _add_in_parts(path: str, assembly: Assembly, progress: Progress) -> bool:
 
     Raises OtherLayoutError where it only seemed so: the assembly is of no use then.
     """
-    file = opened(path)
-    if file is None:
-        return False
     bad = assembly.bad
-    with file:
+    with opened(path) as file:
         try:
-            if file.read(len(kubectl_list.BEGINNING)) != kubectl_list.BEGINNING:
+            if file is None or file.read(len(kubectl_list.BEGINNING)) != kubectl_list.BEGINNING:
                 return False
-            file.seek(0)
-            size = size_of(file)
+            file.rewind()
+            size = file.size
             for number, each in enumerate(kubectl_list.objects(file)):
                 if number % STEP == 0:
-                    progress(f"{name_of(path)}: MiB", file.tell() >> _MIB, None if size is None else size >> _MIB)
+                    progress(f"{name_of(path)}: MiB", file.taken >> _MIB, None if size is None else size >> _MIB)
                 kind = json_objects.kind_of(each)
                 if not kind or is_list(kind):
                     raise kubectl_list.OtherLayoutError

@@ -5,6 +5,7 @@ import binascii
 import contextlib
 import os
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit import yaml_reader
+from kubectl_cgaudit.collect.input import read_settings
 from kubectl_cgaudit.errors import ClusterError
 from kubectl_cgaudit.text import named
 
@@ -150,7 +152,7 @@ def _merge(paths: list[Path]) -> _Merged:
 
 def _load(path: Path) -> Fields:
     try:
-        config = _parsed(path.read_bytes())
+        config = _parsed(read_settings(path) if path.is_file() else _of_pipe(path))
     except OSError as error:
         raise ClusterError(f"the kubeconfig {path} cannot be read: {error.strerror or 'unreadable'}; {NEXT}") from None
     except yaml_reader.YamlError as error:
@@ -160,6 +162,12 @@ def _load(path: Path) -> Fields:
     if config is not None and not isinstance(config, dict):
         raise ClusterError(f"{path} is not a kubeconfig; {NEXT}")
     return config or {}
+
+
+@cache
+def _of_pipe(path: Path) -> bytes:
+    """Return what came through a pipe, as of `--kubeconfig <(command)`: it comes once, and is asked for several times."""
+    return read_settings(path)
 
 
 def _parsed(data: bytes) -> Any:

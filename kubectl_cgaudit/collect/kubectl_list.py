@@ -4,11 +4,12 @@ Text in JSON holds no raw line break, so the lines that stand between two object
 """
 
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
 from kubectl_cgaudit.collect import part, wire
+from kubectl_cgaudit.collect.input import Input
 
 _OPENED = b'{\n            "apiVersion"'
 BEGINNING = b'{\n    "apiVersion": "v1",\n    "items": [\n        ' + _OPENED
@@ -34,7 +35,7 @@ class _Rest(msgspec.Struct):
     metadata: Any = None
 
 
-def objects(file: BinaryIO) -> Iterator[memoryview]:
+def objects(file: Input) -> Iterator[memoryview]:
     """The JSON of each object. Whoever takes it decodes it: that it is whole proves that the next one begins where it does.
 
     Raises OtherLayoutError, also after the last object, for a file in any other layout, and what reading it raises.

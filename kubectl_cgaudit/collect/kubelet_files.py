@@ -4,6 +4,7 @@ from collections.abc import Container, Sequence
 from pathlib import Path
 
 from kubectl_cgaudit.collect import metrics
+from kubectl_cgaudit.collect.input import read_settings
 from kubectl_cgaudit.collect.kubelet_answers import CADVISOR, CONFIGZ, LARGEST, METRICS, Pods, nothing, understand
 from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.collect.node_name import is_name
@@ -74,8 +75,6 @@ def _contents(path: Path) -> bytes | str:
     try:
         if not path.is_file():  # Opening a pipe would wait for ever.
             return "it is no file"
-        if path.stat().st_size > LARGEST:
-            return f"larger than {LARGEST >> 20} MiB"
-        return path.read_bytes()
+        return read_settings(path, LARGEST)
     except OSError as error:
         return error.strerror or "unreadable"
