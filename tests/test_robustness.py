@@ -231,6 +231,47 @@ def test_a_report_does_not_take_the_place_of_what_it_is_made_of(
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        "-f - -o json=c.json",
+        "-f - -o json=./link.json -o html=h.html",
+        "-f - -o yaml=hard.json",
+        "-f - -o json=/dev/stdin",
+        "-f - -o json=/proc/self/fd/0",
+        "nodes -f - -o json=c.json",
+        "tree -f - -o text=c.json",
+        "explain default/p -f - -o yaml=c.json",
+        "verify -f - -o json=c.json",
+        "snapshot -f - -o c.json",
+        "report - -o html=c.json",
+        "diff - d.json -o html=c.json",
+        "diff d.json - -o json=link.json",
+    ],
+)
+def test_standard_input_is_not_replaced_either(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("c.json").write_text(json.dumps({"kind": "List", "items": [node(), pod("p", container("c", "1"))]}))
+    Path("link.json").symlink_to("c.json")
+    Path("hard.json").hardlink_to("c.json")
+    before = Path("c.json").read_bytes()
+    path = words.rpartition("=")[2].split()[-1] if "h.html" not in words else "./link.json"
+    # Open for writing too: `<>` is how standard input itself could be written to.
+    done = cgaudit(*words.split(), shell="<> c.json")
+    assert done.stderr == f"error: -o {path} would replace what is read from there; choose another path\n"
+    assert (done.returncode, done.stdout, Path("c.json").read_bytes()) == (2, "", before)
+
+
+def test_a_report_may_lie_beside_standard_input(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for shell in (f"< {small}", f"< <(cat {small})"):
+        done = cgaudit("-f", "-", "-o", "json=a.json", shell=shell)
+        assert (done.returncode, done.stderr) == (0, "wrote json to a.json\n")
+    # Standard input is a file, and nothing is read from it.
+    done = cgaudit("-f", str(small), "-o", "json=a.json", shell="< a.json")
+    assert (done.returncode, done.stderr) == (0, "wrote json to a.json\n")
+
+
+@pytest.mark.parametrize(
     ("words", "listed"),
     [
         (("--kubeconfig", "k", "snapshot", "-o", "k"), ""),

@@ -1,6 +1,8 @@
 """What no report may take the place of: the files that a command reads, and every kubeconfig."""
 
 import os
+import stat
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,8 @@ from typing import Any
 from kubectl_cgaudit.errors import CgauditError, UsageError
 
 _SAVED = "files:"
+Place = str | tuple[int, int]
+"""A path without links in it; of standard input, whose path nobody said, the device and inode of the file."""
 
 
 def inputs(flags: Mapping[str, Any], target: str | None = None) -> Iterator[str | None]:
@@ -18,9 +22,15 @@ def inputs(flags: Mapping[str, Any], target: str | None = None) -> Iterator[str 
         yield from _credentials(flags["kubeconfig"])
 
 
-def places(paths: Iterable[str | None]) -> frozenset[str]:
-    """Where these files are, and all kubeconfigs: whatever is read, kubectl needs them."""
-    return frozenset(map(place, (*(path for path in paths if path and path != "-"), *_kubeconfigs())))
+def places(paths: Iterable[str | None]) -> frozenset[Place]:
+    """Where these files are, and all kubeconfigs: whatever is read, kubectl needs them. `-` is standard input."""
+    found: set[Place] = set()
+    for path in (*paths, *_kubeconfigs()):
+        if path == "-":
+            found |= _standard_input()
+        elif path:
+            found.add(place(path))
+    return frozenset(found)
 
 
 def place(path: str) -> str:
@@ -31,10 +41,28 @@ def place(path: str) -> str:
         raise CgauditError(f"{path} is nowhere: the folder this runs in was removed; go to one that is there") from None
 
 
-def spare(path: str, taken: frozenset[str]) -> None:
+def spare(path: str, taken: frozenset[Place]) -> None:
     """Raises UsageError where writing to `path` would replace what is read: it may be all that is left of a cluster."""
-    if path and place(path) in taken:
+    if path not in ("", "-") and not taken.isdisjoint((place(path), _identity(path))):
         raise UsageError(f"-o {path} would replace what is read from there; choose another path")
+
+
+def _standard_input() -> set[Place]:
+    # `< c.json`: only the file itself says which one it is.
+    try:
+        found = _identity(sys.stdin.fileno()) if sys.stdin is not None else None
+    except (OSError, ValueError):
+        return set()
+    return {found} if found else set()
+
+
+def _identity(file: str | int) -> tuple[int, int] | None:
+    """Return device and inode of a file, None for anything else."""
+    try:
+        found = os.stat(file)  # noqa: PTH116 - a descriptor has no path
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
 def _kubeconfigs() -> Iterator[str]:
