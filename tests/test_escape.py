@@ -5,8 +5,9 @@ import sys
 import unicodedata
 
 import pytest
+import yaml
 
-from kubectl_cgaudit.report.escape import inert, markdown, prose, shorten, visible
+from kubectl_cgaudit.report.escape import json_text, markdown, prose, shorten, visible, without_commands, yaml_text
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,9 @@ from kubectl_cgaudit.report.escape import inert, markdown, prose, shorten, visib
         ("soft\u00adhyphen", r"soft\xadhyphen"),
         ("a\u2028b\u2029c", r"a\u2028b\u2029c"),
         ("\ue000\ud800\U000e0041\U0010ffff", r"\ue000\ud800\U000e0041\U0010ffff"),
+        ("a\ufe0fb\u034fc\u3164d\U000e0100", r"a\ufe0fb\u034fc\u3164d\U000e0100"),
+        ("##[error]x ##vso[y ##teamcity[z ###[", r"\x23#[error]x \x23#vso[y \x23#teamcity[z #\x23#["),
+        ("## a [b] #[c] ##1[", "## a [b] #[c] ##1["),
     ],
 )
 def test_visible(text: str, shown: str) -> None:
@@ -119,11 +123,35 @@ def test_a_cut_is_marked(most: int, shown: str) -> None:
     assert shorten("abc", most) == shown
 
 
-def test_data_on_a_terminal_is_the_same_data_and_acts_on_nothing() -> None:
-    hostile = {"a": "x\x7fy\x9b2J\u202e\u200b\U000e0041é東😀", "b": "\t\n"}
+def test_data_is_the_same_data_and_acts_on_nothing() -> None:
+    hostile = {"a": "x\x7fy\x9b2J\u202e\u200b\U000e0041é東😀\ufe0f", "b": "\t\n", "c": "##[error] ###vso[x ## [a"}
     text = json.dumps(hostile, ensure_ascii=False, indent=1)
-    shown = inert(text)
-    assert shown == ('{\n "a": "x\\u007fy\\u009b2J\\u202e\\u200b\\udb40\\udc41é東😀",\n "b": "\\t\\n"\n}')
+    shown = json_text(text)
+    assert shown == (
+        '{\n "a": "x\\u007fy\\u009b2J\\u202e\\u200b\\udb40\\udc41é東😀\\ufe0f",\n "b": "\\t\\n",\n'
+        ' "c": "\\u0023#[error] #\\u0023#vso[x ## [a"\n}'
+    )
     assert json.loads(shown) == hostile
-    plain = json.dumps(hostile)
-    assert inert(plain) is plain
+    # YAML takes no two escapes for one character.
+    assert yaml_text(text) == shown.replace("\\udb40\\udc41", "\\U000e0041")
+    assert yaml.safe_load(yaml_text(text)) == hostile
+    plain = json.dumps({**hostile, "c": "# #[x]"})
+    assert json_text(plain) is plain
+    assert yaml_text(plain) is plain
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("::error::x", "COLON:error::x"),
+        ("a\n \t\u00a0\u3000::set-output name=a::b\n", "a\n \t\u00a0\u3000COLON:set-output name=a::b\n"),
+        ("a\r\n::x\r\n::y", "a\r\nCOLON:x\r\nCOLON:y"),
+        ("::::x", "COLON:::x"),
+        ("a ::error::", "a ::error::"),
+        (":root {\n: x\nx:\n", ":root {\n: x\nx:\n"),
+        ("\n:", "\nCOLON"),
+        ("\n\n", "\n\n"),
+    ],
+)
+def test_no_line_is_a_command_to_a_runner(text: str, left: str) -> None:
+    assert without_commands(text, "COLON") == left

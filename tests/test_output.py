@@ -254,12 +254,3 @@ def test_of_several_files_the_one_that_fails_is_named(
     assert said == f"wrote json to {written}\nerror: {failing} cannot be written: {why}\n"
     # Neither it nor a part of it is there, and the other is.
     assert list(tmp_path.iterdir()) == [written]
-
-
-def test_data_acts_on_no_terminal_and_is_left_alone_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    for watched, written in ((True, b'{"a": "\\u009b2J"}'), (False, '{"a": "\x9b2J"}'.encode())):
-        monkeypatch.setattr(sys.stdout, "isatty", lambda watched=watched: watched, raising=False)
-        output.deliver([(output.Output("json", None), '{"a": "\x9b2J"}')])
-        assert capsysbinary.readouterr().out == written

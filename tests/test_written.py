@@ -339,7 +339,7 @@ def test_a_snapshot_whose_reader_leaves_is_no_success(
     assert capsys.readouterr().err == f"error: {left} cannot be written: Broken pipe; {ELSEWHERE}\n"
 
 
-@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
 def test_a_report_to_standard_output_by_its_name_keeps_what_is_there(tmp_path: Path, name: str) -> None:
     log = tmp_path / "log"
     log.write_text("before\n")
@@ -348,3 +348,9 @@ def test_a_report_to_standard_output_by_its_name_keeps_what_is_there(tmp_path: P
             command(*RECORDED_FLAGS, "-o", f"prometheus={name}"), stdout=out, stderr=subprocess.PIPE, check=True
         )
     assert log.read_text().startswith("before\n# HELP ")
+
+
+def test_every_name_of_a_descriptor_is_known() -> None:
+    found = [files._number(path) for path in ("/proc/self/fd/7", "/dev/fd/8", "/dev/stdin", "/dev/stderr")]
+    assert found == [7, 8, 0, 2]
+    assert [files._number(path) for path in ("/proc/1/fd/7", "/dev/fd/", "/dev/fd/x", "/proc/self/fd")] == [None] * 4

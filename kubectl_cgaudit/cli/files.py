@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _BUFFER = 1 << 18
 """Bytes written at once: of a large cluster there are gigabytes, in pieces of a pod each."""
 _STANDARD = ("stdin", "stdout", "stderr")
-_DESCRIPTOR = re.compile(r"/dev/(?:fd/(\d{1,9})|(stdin|stdout|stderr))", re.ASCII)
+_DESCRIPTOR = re.compile(r"(?:/dev|/proc/self)/fd/(\d{1,9})|/dev/(stdin|stdout|stderr)", re.ASCII)
 _SPAN = 1 << 24
 """Bytes after which the system is told to write out what it holds."""
 
@@ -90,6 +90,25 @@ def _number(path: str) -> int | None:
     """The descriptor that a path is the name of."""
     found = _DESCRIPTOR.fullmatch(path)
     return int(found[1] or _STANDARD.index(found[2])) if found else None
+
+
+def is_file(file: BinaryIO) -> bool:
+    """Whether what is written there stays: it is no terminal and no pipe."""
+    return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+
+
+def is_terminal(path: str) -> bool:
+    """Whether somebody sees what is written there, whatever leads to it. Nothing is written, and no other device touched."""
+    descriptor = _number(path)
+    if descriptor is not None:
+        return os.isatty(descriptor)
+    try:
+        if not stat.S_ISCHR(Path(path).stat().st_mode):
+            return False
+        with Path(path).open("wb", buffering=0) as file:
+            return file.isatty()
+    except OSError:
+        return False
 
 
 def is_device(path: str) -> bool:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 import click
 
 from kubectl_cgaudit.cli.aside import say
-from kubectl_cgaudit.cli.files import check, is_device, saving, unwritable
+from kubectl_cgaudit.cli.files import check, is_device, is_file, saving, unwritable
 from kubectl_cgaudit.cli.outlet import Outlet, raise_one
 from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.cli.spared import place, places, spare
-from kubectl_cgaudit.cli.terminal import colour, draws, encoding_of, width
+from kubectl_cgaudit.cli.terminal import COLON, WithoutCommands, colour, draws, encoding_of, in_workflow, width
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
-from kubectl_cgaudit.report.escape import inert, visible
+from kubectl_cgaudit.report.escape import visible
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -30,6 +30,8 @@ VIEW = ("text", "json", "yaml")
 """The formats of what shows one thing: text for people, its data for programs."""
 _FOR_PEOPLE = ("table", "wide", "text")
 _INSTEAD = "write to a file with -o FORMAT=FILE"
+_COLONS = {"html": "&#58;", "junit": "&#58;", "markdown": "\\:"}
+"""A colon as these formats escape it. In JSON and YAML no line begins with one."""
 
 
 class Output(NamedTuple):
@@ -180,12 +182,24 @@ def _sink(output: Output) -> Iterator[Callable[[str], None]]:
     """Where a report's pieces go; a file is there when all is well at the end, in gzip if its name ends with .gz."""
     path = output.path
     if path is None:
-        yield _shower(output)
+        yield _for_ci(_shower(output), output.format)
         return
-    pack, rest = _packing() if path.endswith(".gz") else (bytes, bytes)
+    packs = path.endswith(".gz")
+    pack, rest = _packing() if packs else (bytes, bytes)
     with saving(path) as file:
-        yield lambda text: _put(path, file, pack(text.encode("utf-8", errors="backslashreplace")))
+        if packs and file.isatty():
+            raise CgauditError(f"{path} is a terminal, and gzip is not for one; choose another path")
+
+        def write(text: str) -> None:
+            _put(path, file, pack(text.encode("utf-8", errors="backslashreplace")))
+
+        yield write if packs or is_file(file) else _for_ci(write, output.format)
         _put(path, file, rest())
+
+
+def _for_ci(write: Callable[[str], None], name: str) -> Callable[[str], None]:
+    """`write`, and where GitHub's runner reads what is written, without what it would take for commands."""
+    return WithoutCommands(write, _COLONS.get(name, COLON)) if in_workflow() else write
 
 
 def _packing() -> tuple[Callable[[bytes], bytes], Callable[[], bytes]]:
@@ -217,7 +231,6 @@ def show(text: str) -> None:
 
 
 def _as_utf8(text: str) -> None:
-    text = inert(text) if sys.stdout is not None and sys.stdout.isatty() else text
     hand_over(text.encode("utf-8", errors="backslashreplace"))
 
 

@@ -11,7 +11,7 @@ from kubectl_cgaudit.cli.gaps import exit_code
 from kubectl_cgaudit.cli.reading import read
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.errors import UsageError
-from kubectl_cgaudit.report.escape import visible
+from kubectl_cgaudit.report.escape import json_text, visible
 from kubectl_cgaudit.report.formats import FORMATS
 from kubectl_cgaudit.text import counted
 
@@ -53,13 +53,14 @@ def snapshot_command(path: str, **flags: Any) -> int:
         raise UsageError("a snapshot holds what the cluster says; give --states to the command that reads it")
     if path.partition("=")[0] in FORMATS:
         raise UsageError(f"-o takes a file here, not a format ({path!r}); write -o FILE.json.gz")
-    if path == "-" and sys.stdout is not None and sys.stdout.isatty():
+    if sys.stdout is not None and sys.stdout.isatty() if path == "-" else files.is_terminal(path):
         raise UsageError(f"a snapshot is not for a terminal; {_INSTEAD}")
     spared.spare(path, spared.places(spared.inputs(flags)))
     if path != "-":
         files.check(path)
     cluster, _ = read(chosen)
-    data = snapshot.encode(cluster)
+    # It may be looked into, and printed.
+    data = json_text(snapshot.encode(cluster).decode()).encode()
     data = data if path.endswith(".json") else snapshot.pack(data)
     if path == "-":
         output.hand_over(data, _INSTEAD)

@@ -1,6 +1,7 @@
 """The audit for spreadsheets and scripts: a row a container, RFC 4180, nothing cut.
 
-A cell of the cluster that a spreadsheet would take for a formula gets an apostrophe in front, and so does one that has an
+Characters that act on a terminal are written as escapes, as elsewhere: a file may be printed. A cell of the cluster that a
+spreadsheet would take for a formula, or a CI runner for a command, gets an apostrophe in front, and so does one that has an
 apostrophe there: whoever takes one apostrophe off such cells has the text again. Numbers are as JSON has them.
 """
 
@@ -14,9 +15,6 @@ from kubectl_cgaudit.report.blanks import Kept, filled
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.pieces import Part, Pieces
 from kubectl_cgaudit.report.ranges import CHANGES, MEASURES, OWN, Face, Number, faces_of, held, parts_of, rows, versions
-from kubectl_cgaudit.report.screen import PLAIN, Screen
-
-Cell = str | int | float | None
 
 _OF_THE_CONTAINER = (
     "namespace",
@@ -50,11 +48,11 @@ _AFTER_POD = 10
 _END = "\r\n"
 _OPEN = (None, None)
 """Least and greatest of what is the pod's own."""
-_FORMULA = tuple("=+-@\t\r\n'＝＋－＠")
+_ACTS = tuple("=+-@'＝＋－＠:")
 
 
-def pieces(audit: Audit, screen: Screen = PLAIN) -> Pieces:  # noqa: ARG001 - the header is the same for all
-    """The header and each row, `\\r\\n` at the end of each. A terminal gets control characters as escapes, as elsewhere.
+def pieces(audit: Audit) -> Pieces:  # noqa: ARG001 - the header is the same for all
+    """The header and each row, `\\r\\n` at the end of each.
 
     `effects` and `confidence` are the workload's, `pod_effects` what holds of the pod. Least and greatest are over the cases, of
     after and of a change over those in which the pod runs, which are all but `cases_stopping`; a measure is empty where a case
@@ -62,13 +60,13 @@ def pieces(audit: Audit, screen: Screen = PLAIN) -> Pieces:  # noqa: ARG001 - th
     - 1 of the container, `pod_change_...` of its pod. A row without a container stands for a pod that has none, one without a
     pod for those of the workload that could not be predicted.
     """
-    parts, texts = Kept(parts_of), Kept(lambda form: _rows(form, screen))
+    parts, texts = Kept(parts_of), Kept(_rows)
 
     def each(workload: WorkloadAudit, _first: bool) -> Part:
         effects = ";".join(workload.effects)
-        own = _cells((workload.namespace, workload.kind, workload.name, effects, workload.confidence), screen)
+        own = _cells((workload.namespace, workload.kind, workload.name, effects, workload.confidence))
         return Part(
-            pod=lambda pod, _: _of_pod(pod, own, texts.of(pod.form), rows(pod, parts), screen),
+            pod=lambda pod, _: _of_pod(pod, own, texts.of(pod.form), rows(pod, parts)),
             after=f"{own}{_empty_after(_AFTER_WORKLOAD)}" if workload.unpredicted_pods else "",
         )
 
@@ -86,27 +84,23 @@ class _Echo:
         return text
 
 
-_LINE: Callable[[Iterable[Cell]], str] = csv.writer(_Echo(), lineterminator=_END).writerow
+_LINE: Callable[[Iterable[str]], str] = csv.writer(_Echo(), lineterminator=_END).writerow
 
 
-def _cells(values: Sequence[Cell], screen: Screen) -> str:
+def _cells(values: Sequence[str]) -> str:
     """Two cells or more, without the end of a line."""
-    return _LINE([_cell(value, screen) for value in values])[: -len(_END)]
+    return _LINE(map(_cell, values))[: -len(_END)]
 
 
-def _cell(value: Cell, screen: Screen) -> Cell:
-    if not isinstance(value, str):
-        return value
-    text = visible(value) if screen.terminal else value
-    return f"'{text}" if text.startswith(_FORMULA) else text
+def _cell(value: str) -> str:
+    text = visible(value)
+    return f"'{text}" if text.lstrip().startswith(_ACTS) else text
 
 
-def _of_pod(
-    pod: Figures, of_workload: str, texts: list[tuple[str, ...]], numbers: list[list[str]], screen: Screen
-) -> str:
+def _of_pod(pod: Figures, of_workload: str, texts: list[tuple[str, ...]], numbers: list[list[str]]) -> str:
     """The rows of a pod."""
     own = pod.name, pod.node, pod.qos, pod.handler, ";".join(pod.effects)
-    begin = f"{of_workload},{_cells(own, screen)}"
+    begin = f"{of_workload},{_cells(own)}"
     if not texts:
         return f"{begin}{_empty_after(_AFTER_POD)}"
     return "".join([filled(begin, text, _without_null(row)) for text, row in zip(texts, numbers, strict=True)])
@@ -116,15 +110,15 @@ def _without_null(numbers: list[str]) -> list[str]:
     return ["" if each == "null" else each for each in numbers] if "null" in numbers else numbers
 
 
-def _rows(form: Form, screen: Screen) -> list[tuple[str, ...]]:
+def _rows(form: Form) -> list[tuple[str, ...]]:
     """What the row of each container says after its pod, with blanks for what is the pod's own."""
-    return [_row(face, screen) for face in faces_of(form)]
+    return [_row(face) for face in faces_of(form)]
 
 
 @lru_cache(maxsize=2048)
-def _row(face: Face, screen: Screen) -> tuple[str, ...]:
+def _row(face: Face) -> tuple[str, ...]:
     container, moments, stops = face
-    cells: list[str | None] = [_cells((container.name, container.role), screen)]
+    cells: list[str | None] = [_cells((container.name, container.role))]
     cells += map(_plain, (container.request_milli, container.limit_milli, len(moments) // 2, sum(stops)))
     for after in (False, True):
         value, quota = held(face, after=after)

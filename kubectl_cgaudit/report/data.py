@@ -13,12 +13,8 @@ from kubectl_cgaudit.judge.figures import Figures, Fixed, Form
 from kubectl_cgaudit.judge.findings import Findings
 from kubectl_cgaudit.plain import as_yaml, indented
 from kubectl_cgaudit.report.blanks import BLANK, Kept, filled, with_blanks
+from kubectl_cgaudit.report.escape import json_text, yaml_text
 from kubectl_cgaudit.report.pieces import Part, Pieces
-
-# What YAML does not take raw, also between quotes: https://yaml.org/spec/1.2.2/#51-character-set
-_NOT_PRINTABLE = re.compile(
-    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x85\u2028\u2029\ufeff]"
-)
 
 # A longer key has to be marked as one: https://yaml.org/spec/1.2.2/#742-flow-mappings
 _LONGEST_KEY = 1024
@@ -36,13 +32,11 @@ def json_pieces(audit: Audit) -> Pieces:
     text = Kept(_pod)
     return Pieces(
         head=chain(["{"], _json_fields(audit, before, first=True), [',\n  "workloads": ', *between]),
-        each=lambda workload, first: _workload(workload, text, "\n    " if first else ",\n    ", "\n      ", ""),
+        each=lambda workload, first: _workload(
+            workload, text, "\n    " if first else ",\n    ", "\n      ", "", json_text
+        ),
         tail=chain(["\n  ]"] if audit.workloads else [], _json_fields(audit, after, first=False), ["\n}\n"]),
     )
-
-
-def _as_it_is(text: str) -> str:
-    return text
 
 
 def _workload(
@@ -51,7 +45,7 @@ def _workload(
     begin: str,
     indent: str,
     end: str,
-    write: Callable[[str], str] = _as_it_is,
+    write: Callable[[str], str],
 ) -> Part:
     """A workload between `begin` and `end`, each pod after `indent`; `write` makes of JSON what the format takes."""
     head, tail = with_blanks(replace(workload, pods=BLANK))
@@ -134,7 +128,7 @@ def _json_fields(audit: Audit, names: list[tuple[str, str]], *, first: bool) -> 
 
 
 def _json_item(value: object) -> str:
-    return f"\n    {_encoded(value)}"
+    return f"\n    {json_text(_encoded(value))}"
 
 
 def _indented(value: object, depth: int) -> str:
@@ -173,23 +167,13 @@ def _marked(key: re.Match[str]) -> str:
 
 
 def _as_yaml(text: str) -> str:
-    """The same data for whoever reads YAML 1.1 or 1.2. The text is JSON, cut between values if at all."""
-    return _printable(_NUMBER.sub(_pointed, text) if _EXPONENT.search(text) else text)
+    """The same data for whoever reads YAML 1.1 or 1.2. The text is JSON, cut between values if at all.
+
+    JSON is YAML, but for characters that JSON may hold raw and YAML only escaped, which are among those that act.
+    """
+    return yaml_text(_NUMBER.sub(_pointed, text) if _EXPONENT.search(text) else text)
 
 
 def _pointed(found: re.Match[str]) -> str:
     digits, fraction, sign, exponent = found.groups()
     return f"{digits}{fraction or '.0'}e{sign or '+'}{exponent}" if digits else found[0]
-
-
-def _printable(text: str) -> str:
-    # Of ASCII, JSON may hold only this one that YAML may not.
-    if text.isascii() and "\x7f" not in text:
-        return text
-    # JSON is YAML, but for characters that JSON may hold raw and YAML only escaped.
-    return _NOT_PRINTABLE.sub(lambda found: _escaped(found[0]), text)
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -2,8 +2,18 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 
 _INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
+# Of other categories, and shown nowhere either: joiners, fillers and variation selectors, in which text can be hidden.
+# https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point
+_IGNORED = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+# `##[add-mask]` acts anywhere in a line for GitHub's runner, `##vso[...]` for that of Azure, `##teamcity[...]` for TeamCity's.
+_MARK = "##"
+_SUSPECT = re.compile(r"[^ -~]|##(?=[A-Za-z]*\[)")
+_SUSPECT_IN_LINES = re.compile(r"[^\t\n\r -~]|##(?=[A-Za-z]*\[)")
+# Blanks before it do not count. https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs
+_COMMAND = re.compile(r"^([^\S\n]*):(?=:|\Z)", re.MULTILINE)
 _LIVE_MARKDOWN = {ord(character): f"\\{character}" for character in "\\`|*_[]~!#"} | {
     ord("<"): "&lt;",
     ord(">"): "&gt;",
@@ -20,34 +30,53 @@ _LIST_MARKER = re.compile(r"(\d*)([-+=.)])(?=[-+=\s]|$)")
 
 def visible(text: str) -> str:
     """The text with control, bidi and other invisible characters written as escapes, so that none acts."""
-    # No character that is printable is one of these.
-    if text.isprintable():
+    if text.isascii() and text.isprintable() and _MARK not in text:
         return text
-    return "".join(
-        _escaped(character) if unicodedata.category(character) in _INVISIBLE else character for character in text
-    )
+    return _SUSPECT.sub(lambda found: _escaped(found, _short_escape), text)
 
 
-def inert(data: str) -> str:
-    """JSON or YAML, the same data, in which nothing acts on a terminal. Lines stay lines."""
-    if data.isascii() and "\x7f" not in data:
+def json_text(data: str) -> str:
+    """JSON in which nothing acts on a terminal: the same data, in the same lines."""
+    return _data(data, _json_escape)
+
+
+def yaml_text(data: str) -> str:
+    """The same of YAML whose texts have double quotes where they hold such a character."""
+    return _data(data, _yaml_escape)
+
+
+def _data(data: str, escape: Callable[[int], str]) -> str:
+    if data.isascii() and "\x7f" not in data and _MARK not in data:
         return data
-    return "".join(
-        _as_json(character)
-        if character not in "\t\n\r" and unicodedata.category(character) in _INVISIBLE
-        else character
-        for character in data
-    )
+    return _SUSPECT_IN_LINES.sub(lambda found: _escaped(found, escape), data)
 
 
-def _as_json(character: str) -> str:
-    units = character.encode("utf-16-be", errors="surrogatepass").hex()
+def _escaped(found: re.Match[str], escape: Callable[[int], str]) -> str:
+    first, rest = found[0][0], found[0][1:]
+    acts = rest or unicodedata.category(first) in _INVISIBLE or _IGNORED.match(first)
+    return escape(ord(first)) + rest if acts else first
+
+
+def _short_escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else _yaml_escape(code)
+
+
+def _json_escape(code: int) -> str:
+    # Beyond the first 65,536 characters JSON takes two escapes for one.
+    units = chr(code).encode("utf-16-be", errors="surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-def _escaped(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+def _yaml_escape(code: int) -> str:
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def without_commands(text: str, colon: str) -> str:
+    """The text with `colon` for the first of the two colons that make a line a command to GitHub's runner.
+
+    A colon at the end of the text may be the first of them.
+    """
+    return _COMMAND.sub(lambda found: found[1] + colon, text)
 
 
 def shorten(text: str, most: int) -> str:

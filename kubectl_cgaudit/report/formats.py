@@ -22,7 +22,7 @@ _RENDERERS = {
     "prometheus": ("prometheus", "render"),
     "ndjson": ("ndjson", "pieces"),
 }
-_FOR_A_SCREEN = {"table", "wide", "csv"}
+_FOR_A_SCREEN = {"table", "wide"}
 FORMATS = tuple(_RENDERERS)
 
 

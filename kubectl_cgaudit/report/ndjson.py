@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from kubectl_cgaudit.judge.audit import Audit, Confidence, Effect, WorkloadAudit
 from kubectl_cgaudit.judge.figures import Figures, Form
 from kubectl_cgaudit.report.blanks import BLANK, Kept, filled, with_blanks
+from kubectl_cgaudit.report.escape import json_text
 from kubectl_cgaudit.report.pieces import Part, Pieces
 from kubectl_cgaudit.report.ranges import CHANGES, OWN, Face, faces_of, held, parts_of, rows, versions
 
@@ -113,7 +114,7 @@ def pieces(audit: Audit) -> Pieces:
         alone = {**head, "unpredicted_pods": workload.unpredicted_pods}
         return Part(
             pod=lambda pod, _: _lines(pod, begin, records.of(pod.form), rows(pod, parts)),
-            after=f"{''.join(_record(alone))}\n" if workload.unpredicted_pods else "",
+            after=f"{json_text(''.join(_record(alone)))}\n" if workload.unpredicted_pods else "",
         )
 
     return Pieces([], each)
@@ -134,7 +135,7 @@ def _lines(pod: Figures, begin: str, records: Sequence[Sequence[str]], numbers: 
     """The records of a pod, each with its line break. They begin with what they say of the workload."""
     own = _OfPod(pod.name, pod.node, pod.qos, pod.handler, pod.effects, pod.confidence)
     begin += msgspec.json.encode(own).decode()[1:-1]
-    return "".join([filled(begin, record, row) for record, row in zip(records, numbers, strict=True)])
+    return json_text("".join([filled(begin, record, row) for record, row in zip(records, numbers, strict=True)]))
 
 
 def schema() -> str:

@@ -16,7 +16,7 @@ from kubectl_cgaudit.judge.findings import faces
 from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.judge.rules.coverage import Behind
 from kubectl_cgaudit.plain import indented
-from kubectl_cgaudit.report.escape import visible
+from kubectl_cgaudit.report.escape import json_text, visible
 from kubectl_cgaudit.report.links import HOMEPAGE, finding_page
 from kubectl_cgaudit.report.pieces import Pieces, together
 from kubectl_cgaudit.text import NAMED, capital
@@ -186,11 +186,11 @@ def _layout(fixed: _Fixed) -> str:
         **({"baselineState": fixed.baseline} if fixed.baseline else {}),
         **({} if fixed.justifications is None else {"suppressions": list(map(_suppression, fixed.justifications))}),
     }
-    return indented(result).replace("\n", _RESULT).replace("%", "%%").replace(f'"{_OWN}"', "%s")
+    return indented(result).replace("\n", _RESULT).replace("%", "%%").replace(indented(_OWN), "%s")
 
 
 def _quoted(text: str) -> str:
-    return msgspec.json.encode(text).decode()
+    return json_text(msgspec.json.encode(text).decode())
 
 
 def _stated(audit: Audit) -> Iterator[tuple[Finding, str | None, tuple[str, ...] | None]]:
