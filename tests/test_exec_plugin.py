@@ -152,14 +152,9 @@ def test_a_plugin_is_told_of_the_cluster_where_it_wants_to_know(tmp_path, extens
     assert token(kubeconfig(tmp_path / "c", cluster=cluster, user={"exec": called})) == "Bearer t"
 
 
-@pytest.mark.parametrize(
-    "extensions",
-    [5, [{"name": "client.authentication.k8s.io/exec", "extension": {None: "x"}}]],
-    ids=["no list", "a key that JSON cannot hold"],
-)
-def test_a_plugin_is_not_run_where_the_cluster_cannot_be_told(tmp_path, extensions):
+def test_a_plugin_is_not_run_where_the_cluster_cannot_be_told(tmp_path):
     called = {"apiVersion": "v1", "command": "no-such-login", "provideClusterInfo": True}
-    path = kubeconfig(tmp_path / "c", cluster={"extensions": extensions}, user={"exec": called})
+    path = kubeconfig(tmp_path / "c", cluster={"extensions": 5}, user={"exec": called})
     assert refused(Connection(kubeconfig=path)) == (
         "the exec plugin no-such-login of context mixed cannot be told of the cluster: its entry is malformed; "
         "correct its extensions"

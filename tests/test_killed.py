@@ -119,8 +119,9 @@ def test_killed_at_any_moment(folder: Path) -> None:
     assert len(came) == KILLS
     assert {number for number, _, _ in came} == {signal.SIGKILL}
     assert {age for _, *ages in came for age in ages} == {"old", "new"}
+    # Each run removed what the one before it left: two reports' parts are the most.
     parts = left_over(folder)
-    assert parts
+    assert len(parts) <= 2
     assert [name for name in parts if not re.fullmatch(r"\.cgaudit\.\w+\.tmp", name)] == []
     check_next_run(folder)
 
@@ -141,13 +142,12 @@ def test_killed_where_it_could_hurt(folder: Path, point: str, html: str, audit: 
 
 
 def check_next_run(folder: Path) -> None:
-    """What the killed left behind is in nobody's way."""
-    before = {name: (folder / name).read_bytes() for name in left_over(folder)}
+    """The next run removes what the killed left behind."""
     names = ("html", "json")
     output.deliver_audit(recorded_audit(), [Output(name, str(folder / f"audit.{name}")) for name in names])
     for name in names:
         assert (folder / f"audit.{name}").read_bytes() == (folder / f"new.{name}").read_bytes()
-    assert {name: (folder / name).read_bytes() for name in left_over(folder)} == before
+    assert left_over(folder) == []
 
 
 def test_ctrl_c_while_a_large_cluster_is_read(tmp_path: Path) -> None:

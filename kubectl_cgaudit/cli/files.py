@@ -122,33 +122,33 @@ def is_device(path: str) -> bool:
 
 def _probe(target: Path) -> None:
     # Whether a file can be made there depends on more than its folder's mode: root, a read-only disk, an ACL.
-    handle, name = _part(target)
-    os.close(handle)
-    Path(name).unlink()
+    with _part(target) as (handle, part):
+        os.close(handle)
+        part.unlink()
 
 
-def _part(target: Path) -> tuple[int, str]:
+def _part(target: Path) -> contextlib.AbstractContextManager[tuple[int, Path]]:
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it is a directory")
-    import tempfile
+    from kubectl_cgaudit import temporary
 
-    # mkstemp makes the file 0600, and os.replace keeps that. The target's name may be as long as names can be.
-    return tempfile.mkstemp(dir=target.parent, prefix=".cgaudit.", suffix=".tmp")
+    # It is 0600, and os.replace keeps that. The target's name may be as long as names can be.
+    return temporary.new_file(target.parent)
 
 
 @contextlib.contextmanager
 def _replacing(target: Path) -> Iterator[BinaryIO]:
-    handle, name = _part(target)
-    try:
-        with io.BufferedWriter(_Leaving(handle, "wb"), _BUFFER) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
+    with _part(target) as (handle, part):
+        try:
+            with io.BufferedWriter(_Leaving(handle, "wb"), _BUFFER) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                part.unlink()
+            raise
 
 
 class _Leaving(io.FileIO):

@@ -12,12 +12,16 @@ _ENCRYPTED = (b"-----BEGIN ENCRYPTED PRIVATE KEY-----", b"Proc-Type: 4,ENCRYPTED
 _EMBEDDED = ("certificate-authority-data", "client-certificate-data", "client-key-data")
 
 
-def check(cluster: Fields, user: Fields, where: str) -> None:
-    """Raises ClusterError where a certificate has no key, or where nothing embedded can be written for TLS to read."""
+def check(cluster: Fields, user: Fields, where: str) -> bool:
+    """Return whether something embedded has to be written to a file, for TLS to read.
+
+    Raises ClusterError where a certificate has no key, or where nothing can be written.
+    """
     for name in ("client-certificate", "client-certificate-data"):
         if name in user and not {"client-key", "client-key-data"} & {*user}:
             raise ClusterError(f"{where} has {name} and no client-key; add client-key or client-key-data to its user")
-    if any(name in fields for fields in (cluster, user) for name in _EMBEDDED):
+    embedded = any(name in fields for fields in (cluster, user) for name in _EMBEDDED)
+    if embedded:
         try:
             tempfile.gettempdir()
         except FileNotFoundError:
@@ -25,6 +29,7 @@ def check(cluster: Fields, user: Fields, where: str) -> None:
                 f"the certificates of {where} stand in no file and need a temporary folder, and none can be written to; "
                 "set TMPDIR to one that can"
             ) from None
+    return embedded
 
 
 def check_key(path: str | None, where: str) -> None:

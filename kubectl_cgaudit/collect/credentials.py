@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from kubectl_cgaudit import temporary
 from kubectl_cgaudit.collect import certificates, oidc, proxy
 from kubectl_cgaudit.collect.exec_plugin import ask
 from kubectl_cgaudit.collect.input import read_settings
@@ -22,7 +23,7 @@ def configure(choice: Choice) -> Any:
     """The client's Configuration for a choice. Runs the exec plugin, if the user has one."""
     _check_types(choice)
     user = _with_token(choice)
-    certificates.check(choice.cluster, user, choice.where)
+    embedded = certificates.check(choice.cluster, user, choice.where)
     alone = {
         "current-context": "alone",
         "contexts": [{"name": "alone", "context": {"cluster": "alone", "user": "alone"}}],
@@ -30,8 +31,11 @@ def configure(choice: Choice) -> Any:
         "users": [{"name": "alone", "user": user}],
     }
     configuration = _kubernetes("client").Configuration()
+    temporary.remove_abandoned_keys()
     try:
-        _kubernetes("config.kube_config").KubeConfigLoader(alone).load_and_set(configuration)
+        folder = temporary.key_folder() if embedded else None
+        loader = _kubernetes("config.kube_config").KubeConfigLoader(alone, temp_file_path=folder)
+        loader.load_and_set(configuration)
     except _broken() as error:
         raise ClusterError(f"the credentials of {choice.where} cannot be used: {_said(error)}; {LOG_IN}") from None
     certificates.check_key(configuration.key_file, choice.where)
