@@ -129,14 +129,6 @@ def test_that_a_file_cannot_be_written_is_said_before_the_cluster_is_asked(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["config", "file"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_is_not_ones_own_is_named_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "shut").mkdir(mode=0o500)
-    path = tmp_path / "shut" / "f"
-    assert run(["-f", "none.json", "-o", f"json={path}"]) == 1
-    assert capsys.readouterr().err == f"error: {path} cannot be written: Permission denied; choose another path\n"
-
-
 @pytest.mark.parametrize("words", [("report", "none.json"), ("diff", "none.json", "none.json")], ids=" ".join)
 def test_it_is_said_before_a_file_is_read(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*words, "-o", "html=/nowhere/f"]) == 1

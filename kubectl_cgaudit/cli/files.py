@@ -121,10 +121,18 @@ def is_device(path: str) -> bool:
 
 
 def _probe(target: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        _check_owner(target.lstat(), target.parent.stat())
     # Whether a file can be made there depends on more than its folder's mode: root, a read-only disk, an ACL.
     with _part(target) as (handle, part):
         os.close(handle)
         part.unlink()
+
+
+def _check_owner(target: os.stat_result, folder: os.stat_result) -> None:
+    """Raises PermissionError for a file that its owner alone may replace: /tmp and the like are such folders, on no Windows."""
+    if folder.st_mode & stat.S_ISVTX and os.geteuid() not in (0, target.st_uid, folder.st_uid):
+        raise PermissionError(errno.EPERM, "it belongs to somebody else")
 
 
 def _part(target: Path) -> contextlib.AbstractContextManager[tuple[int, Path]]:

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 LEVELS = ("none", "low", "medium", "high", "critical")
+# Who reads the file says why it cannot be read, and what to do.
+_PATH = click.Path(readable=False)
 _FLAGS = (
     click.option(
         "--policy",
         cls=Once,
         instead="write both into one file",
         metavar="FILE",
-        type=click.Path(),
+        type=_PATH,
         help="Thresholds, severities and exceptions that were agreed on: YAML (see docs/policy.md).",
     ),
     click.option(
@@ -35,7 +37,7 @@ _FLAGS = (
         cls=Once,
         instead="give the audit that counts",
         metavar="FILE",
-        type=click.Path(),
+        type=_PATH,
         help="Count only what is new against this audit, which -o json wrote; only -o json may replace it.",
     ),
     click.option(

@@ -1,6 +1,5 @@
 """The client certificate of a kubeconfig: what it lacks is said before TLS fails over it, or asks for a passphrase."""
 
-import contextlib
 import tempfile
 from pathlib import Path
 
@@ -32,13 +31,19 @@ def check(cluster: Fields, user: Fields, where: str) -> bool:
     return embedded
 
 
-def check_key(path: str | None, where: str) -> None:
-    """Raises ClusterError for an encrypted key. One that cannot be read is named by whoever loads it."""
-    key = b""
-    with contextlib.suppress(OSError):
-        key = read_settings(Path(path)) if path else b""
-    if any(mark in key for mark in _ENCRYPTED):
-        raise ClusterError(
-            f"the client-key of {where} is encrypted, and kubectl cannot use it either; decrypt it first, as with: "
-            "openssl pkey -in KEY -out DECRYPTED"
-        )
+def check_files(authority: str | None, certificate: str | None, key: str | None, where: str) -> None:
+    """Raises ClusterError for a file that cannot be read, and for an encrypted key."""
+    files = {"certificate-authority": authority, "client-certificate": certificate, "client-key": key}
+    for name, path in files.items():
+        try:
+            data = read_settings(Path(path)) if path else b""
+        except OSError as error:
+            why = error.strerror or "unreadable"
+            raise ClusterError(
+                f"the {name} {path} of {where} cannot be read: {why}; make it readable for you, or correct the kubeconfig"
+            ) from None
+        if name == "client-key" and any(mark in data for mark in _ENCRYPTED):
+            raise ClusterError(
+                f"the client-key of {where} is encrypted, and kubectl cannot use it either; decrypt it first, as with: "
+                "openssl pkey -in KEY -out DECRYPTED"
+            )

@@ -38,7 +38,8 @@ def configure(choice: Choice) -> Any:
         loader.load_and_set(configuration)
     except _broken() as error:
         raise ClusterError(f"the credentials of {choice.where} cannot be used: {_said(error)}; {LOG_IN}") from None
-    certificates.check_key(configuration.key_file, choice.where)
+    paths = configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file
+    certificates.check_files(*paths, choice.where)
     if "auth-provider" in user and not configuration.auth_settings():
         raise ClusterError(f"the auth-provider of {choice.where} gave no token; log in again, or use an exec plugin")
     _set_proxy(configuration, choice.cluster.get("proxy-url"))
