@@ -107,9 +107,3 @@ def test_a_pipe_has_colour_only_if_forced(
         monkeypatch.setenv(name, value)
     assert run(RECORDED_FLAGS) == 0
     assert ("\x1b[1;31mloses\x1b[0m" in capsys.readouterr().out) is coloured
-
-
-def test_a_terminal_gets_no_control_characters_from_csv() -> None:
-    result = audited(cluster(node(), pod("p", container("a\x1b[31m\r\nb", "1"))))
-    assert "a\\x1b[31m\\x0d\\x0ab," in rendered("csv", result, Screen(terminal=True))
-    assert '"a\x1b[31m\r\nb",' in rendered("csv", result)

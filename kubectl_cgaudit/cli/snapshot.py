@@ -11,7 +11,7 @@ from kubectl_cgaudit.cli.gaps import exit_code
 from kubectl_cgaudit.cli.reading import read
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.errors import UsageError
-from kubectl_cgaudit.report.escape import json_text, visible
+from kubectl_cgaudit.report.escape import json_bytes, visible
 from kubectl_cgaudit.report.formats import FORMATS
 from kubectl_cgaudit.text import counted
 
@@ -60,7 +60,7 @@ def snapshot_command(path: str, **flags: Any) -> int:
         files.check(path)
     cluster, _ = read(chosen)
     # It may be looked into, and printed.
-    data = json_text(snapshot.encode(cluster).decode()).encode()
+    data = json_bytes(snapshot.encode(cluster))
     data = data if path.endswith(".json") else snapshot.pack(data)
     if path == "-":
         output.hand_over(data, _INSTEAD)
