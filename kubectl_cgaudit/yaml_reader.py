@@ -15,9 +15,10 @@ from msgspec import Struct
 DEEPEST = 100
 """Levels of nesting. kubectl prints about 20."""
 MOST_BY_ALIASES = 100_000
-"""Values that the aliases of a stream may stand for."""
+"""Values that the aliases of a stream may stand for. A long text counts as one for each 1,000 characters."""
 MOST = 1_000_000
 """Values in a stream that may have aliases, which is a file that a person keeps: a kubeconfig has about 50 for a cluster."""
+_LONG = 1000
 _LONGEST_NUMBER = 100
 _SHOWN = 60
 _CORE = "tag:yaml.org,2002:"
@@ -160,14 +161,15 @@ class _Builder:
         if not text.isascii() and _SURROGATE.search(text):
             # libyaml has refused it already.
             raise YamlError(_NO_CHARACTER, event.start_mark.line + 1)
-        self._counted(1, event)
+        size = 1 + len(text) // _LONG
+        self._counted(size, event)
         tag = event.tag
         # PyYAML's own parser passes on the tag `!` of a plain scalar, libyaml does not.
         plain = tag in (None, "!") and not event.style
         value = text if not plain and tag in (None, "!", _STR) else self._typed(text, tag, event)
         if event.anchor is not None:
             self._check_anchor(event)
-            self._anchors[event.anchor] = _Anchored(value, 1, text)
+            self._anchors[event.anchor] = _Anchored(value, size, text)
         merges = plain and text == "<<" and self._dialect.aliases
         self._put(value, _MERGE if merges else text, event)
 

@@ -241,6 +241,10 @@ def test_what_aliases_stand_for_is_counted_before_it_is_built() -> None:
     said = "its aliases stand for more than 100,000 values"
     assert problem(ten_values + alias * 10_001, KUBECONFIG) == (said, 10_002, True)
     assert problem(LAUGHS, KUBECONFIG) == (said, 6, True)
+    # What is long is as good as many: a credential plugin is told of its cluster in full.
+    long = f"- &a {'x' * 1_000_000}\n"
+    assert len(document(long + alias * 99, KUBECONFIG)) == 100
+    assert problem(long + alias * 100, KUBECONFIG) == (said, 101, True)
 
 
 def test_merges_cost_no_more_than_they_hold() -> None:
