@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -20,7 +21,7 @@ from kubectl_cgaudit import __version__
 from tests.support import RECORDED_FLAGS
 from tools.release import lock, manifest, windows
 from tools.release.archive import pack
-from tools.release.platforms import PLATFORMS
+from tools.release.platforms import PLATFORMS, PYTHONS
 
 ROOT = Path(__file__).parent.parent
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
@@ -128,7 +129,7 @@ def test_a_python_that_is_too_old_is_named(plugin: Path) -> None:
         (store / "away").rename(kept)
     assert said.returncode == 1
     assert said.stderr.startswith(
-        "error: this kubectl cgaudit needs CPython 3.10 to 3.14 on the PATH, found cpython 3."
+        "error: this kubectl cgaudit needs CPython 3.11 to 3.14 on the PATH, found cpython 3."
     )
 
 
@@ -168,7 +169,7 @@ def test_the_archive_is_sorted_dated_and_clean(built: tuple[Path, Path]) -> None
     assert not [name for name in names if "__pycache__" in name or name.startswith("lib/kubernetes/aio/")]
     assert "LICENSE" in names
     compiled = {found[1] for name in names if (found := re.search(r"msgspec/_core\.\w+-3(\d\d)", name))}
-    assert compiled == {"10", "11", "12", "13", "14"}
+    assert compiled == {"11", "12", "13", "14"}
     for pin in lock.read():
         if pin.name != lock.LAUNCHER:
             assert [name for name in names if name.startswith(f"licenses/{pin.name}-{pin.version}/")], pin.name
@@ -217,6 +218,33 @@ def test_the_launcher_for_windows_is_the_same_program() -> None:
     assert module.startswith("import os\nimport sys\n")
     assert (ROOT / "packaging" / "kubectl-cgaudit").read_text().endswith("'''\n" + module)
     compile(module, "__main__.py", "exec")
+
+
+def test_every_place_names_the_same_pythons() -> None:
+    """One that is tested and not in the archives, or the other way round, would be found by a user."""
+    oldest, newest = PYTHONS[0], PYTHONS[-1]
+    assert tuple(f"3.{minor}" for minor in range(11, 15)) == PYTHONS
+    package = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    classifier = "Programming Language :: Python :: "
+    named = [each.removeprefix(classifier) for each in package["project"]["classifiers"] if each.startswith(classifier)]
+    assert named == ["3", *PYTHONS]
+    assert package["project"]["requires-python"] == f">={oldest}"
+    assert package["tool"]["ruff"]["target-version"] == f"py{oldest.replace('.', '')}"
+    assert package["tool"]["mypy"]["python_version"] == oldest
+    for workflow in ("ci.yml", "release.yml"):
+        jobs = yaml.safe_load((ROOT / ".github" / "workflows" / workflow).read_text())["jobs"]
+        assert jobs["test"]["strategy"]["matrix"]["python"] == list(PYTHONS)
+    tried = {each["python"] for each in jobs["try"]["strategy"]["matrix"]["include"]}
+    assert tried == set(PYTHONS)
+    launcher = (ROOT / "packaging" / "kubectl-cgaudit").read_text()
+    assert "for python in " + " ".join(["python3", *(f"python{each}" for each in reversed(PYTHONS))]) + ";" in launcher
+    for path, words in (
+        ("README.md", f"Both need Python {oldest} or newer"),
+        ("Makefile", f"Python {oldest} or newer is needed"),
+        ("plugin.yaml", f"Needs Python {oldest} to {newest} on the PATH"),
+        ("packaging/kubectl-cgaudit", f"needs CPython {oldest} to {newest} on the PATH"),
+    ):
+        assert words in (ROOT / path).read_text(), path
 
 
 def test_the_lock_holds_every_dependency_with_hashes() -> None:

@@ -1,7 +1,7 @@
 """Flags: what they are read into, and what is refused."""
 
 import os
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -242,13 +242,13 @@ def test_the_time_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "")
     assert policy.epoch() is None
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
-    assert policy.epoch() == datetime(1970, 1, 1, tzinfo=timezone.utc)
+    assert policy.epoch() == datetime(1970, 1, 1, tzinfo=UTC)
     assert str(policy._today()) == "1970-01-01"
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "now")
     now = policy.epoch()
     assert now is not None
-    assert (now.microsecond, now.tzinfo) == (0, timezone.utc)
-    assert abs((datetime.now(timezone.utc) - now).total_seconds()) < 60
+    assert (now.microsecond, now.tzinfo) == (0, UTC)
+    assert abs((datetime.now(UTC) - now).total_seconds()) < 60
 
 
 def test_the_help_of_to_names_every_runtime_that_can_be_one() -> None:

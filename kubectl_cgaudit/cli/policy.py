@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -139,7 +139,7 @@ def exit_code(audit: "Audit", judging: Judging) -> int:
 def _today() -> date:
     """The day that decides what has expired, in UTC. Raises UsageError where SOURCE_DATE_EPOCH is no time."""
     when = epoch()
-    return (when or datetime.now(timezone.utc)).date()
+    return (when or datetime.now(UTC)).date()
 
 
 def epoch() -> datetime | None:
@@ -152,9 +152,9 @@ def epoch() -> datetime | None:
         return None
     if said == "now":
         # As a job's manifest cannot know the time, and its metrics must tell when it last ran.
-        return datetime.now(timezone.utc).replace(microsecond=0)
+        return datetime.now(UTC).replace(microsecond=0)
     try:
-        return datetime.fromtimestamp(int(said), timezone.utc)
+        return datetime.fromtimestamp(int(said), UTC)
     except (ValueError, OverflowError, OSError):
         raise UsageError(
             f"SOURCE_DATE_EPOCH is {said!r}, which is neither a time in seconds nor the word now"

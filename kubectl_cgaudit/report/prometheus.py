@@ -3,7 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from kubectl_cgaudit.judge.audit import CONFIDENCES, EFFECTS, SEVERITIES, Audit
 from kubectl_cgaudit.judge.findings import faces
@@ -86,5 +86,5 @@ def _findings(audit: Audit) -> Iterator[_Sample]:
 def _seconds(generated_at: str | None) -> int | None:
     with contextlib.suppress(ValueError):
         when = datetime.strptime(generated_at or "", "%Y-%m-%dT%H:%M:%SZ")
-        return int(when.replace(tzinfo=timezone.utc).timestamp())
+        return int(when.replace(tzinfo=UTC).timestamp())
     return None

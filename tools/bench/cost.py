@@ -70,7 +70,7 @@ def in_turn(commands: dict[str, Sequence[str]], repeats: int, may_fail: Collecti
         for name in list(costs):
             try:
                 costs[name].append(run(commands[name]))
-            except RuntimeError as error:  # noqa: PERF203 - nothing beside a process
+            except RuntimeError as error:
                 if name not in may_fail:
                     raise
                 del costs[name]

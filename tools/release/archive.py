@@ -3,7 +3,7 @@
 import gzip
 import io
 import tarfile
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from tools.release.tree import EXECUTABLES, Tree
@@ -29,7 +29,7 @@ def _tar(tree: Tree, epoch: int) -> bytes:
 
 
 def _zip(tree: Tree, epoch: int) -> bytes:
-    date = datetime.fromtimestamp(epoch, timezone.utc)
+    date = datetime.fromtimestamp(epoch, UTC)
     moment = (date.year, date.month, date.day, date.hour, date.minute, date.second)
     buffer = io.BytesIO()
     with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=9) as archive:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 @dataclass(frozen=True)
@@ -38,5 +38,5 @@ PLATFORMS = (
     Platform("darwin", "arm64", ("macosx_12_0_arm64",)),
     Platform("windows", "amd64", ("win_amd64",)),
     # For Windows on ARM there are no wheels of every dependency before Python 3.12.
-    Platform("windows", "arm64", ("win_arm64",), PYTHONS[2:]),
+    Platform("windows", "arm64", ("win_arm64",), PYTHONS[1:]),
 )

@@ -1,7 +1,7 @@
 """What the archives consist of, as a CycloneDX document, from the lock file."""
 
 import json
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from tools.release import lock
 from tools.release.manifest import version
@@ -34,7 +34,7 @@ def render(epoch: int) -> str:
         "specVersion": "1.5",
         "version": 1,
         "metadata": {
-            "timestamp": datetime.fromtimestamp(epoch, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "timestamp": datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "component": own,
         },
         "components": components,
