@@ -5,7 +5,11 @@ BIN := $(VENV)/bin
 RECORDED := -f tests/golden/nodes.json -f tests/golden/pods.json -f tests/golden/workloads.json \
 	-f tests/golden/runtimeclasses.json --states tests/golden/states.yaml
 
-.PHONY: help dist demo test coverage lint bench reports screenshots schema clean
+# One file for every Python and system. setuptools, which builds, has its own: the release and the image need nothing else.
+COMPILE := uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --no-annotate \
+	--custom-compile-command 'make lock'
+
+.PHONY: help check-python dist reproduce lock demo test coverage lint bench reports screenshots schema clean
 
 help:
 	@echo "make demo     audit the recorded cluster: table here, HTML and Markdown in reports/"
@@ -14,14 +18,20 @@ help:
 	@echo "make lint     ruff and mypy --strict"
 	@echo "make bench    cost of an audit at 1,000 to 150,000 pods against raw paging and a bare decode loop (half an hour)"
 	@echo "make dist     archives for krew, wheel and source for PyPI, checksums: the same commit gives the same bytes"
+	@echo "make reproduce  build the commit twice, in two clones and two environments, and compare every byte"
+	@echo "make lock     choose the newest dependencies and write their hashes (needs uv)"
 	@echo "make screenshots  photograph the report for reports/screenshots"
 	@echo "make schema   write the JSON Schema anew after a change of the audit's types"
 
-$(VENV)/ready: pyproject.toml
+check-python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3 ..." >&2; exit 1; }
+
+$(VENV)/ready: pyproject.toml requirements-build.lock requirements-dev.lock | check-python
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+		-r requirements-build.lock -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
 demo reports: $(VENV)/ready
@@ -44,7 +54,6 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 
 bench: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check orjson
 	$(BIN)/python -m tools.bench --history benchmarks/history.jsonl
 
 schema: $(VENV)/ready
@@ -53,9 +62,20 @@ schema: $(VENV)/ready
 	$(BIN)/python -c 'from kubectl_cgaudit.report import ndjson; print(ndjson.schema(), end="")' \
 		> kubectl_cgaudit/report/container.schema.json
 
-dist: $(VENV)/ready
+# Not with the environment of the tests: what builds a release is setuptools, by its hash, and Python.
+dist: | check-python
 	rm -rf dist
-	$(BIN)/python -m tools.release
+	$(PYTHON) -m tools.release
+
+reproduce: | check-python
+	PYTHON=$(PYTHON) .ci/reproduce
+
+lock: | check-python
+	@command -v uv >/dev/null || { echo "uv is needed: see https://docs.astral.sh/uv" >&2; exit 1; }
+	echo setuptools | $(COMPILE) --output-file requirements-build.lock -
+	$(COMPILE) --output-file requirements.lock pyproject.toml
+	$(COMPILE) --output-file requirements-dev.lock --extra dev pyproject.toml
+	$(PYTHON) -m tools.release.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .coverage *.egg-info

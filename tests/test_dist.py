@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import itertools
 import json
 import os
 import platform
@@ -19,7 +20,7 @@ import yaml
 
 from kubectl_cgaudit import __version__
 from tests.support import RECORDED_FLAGS
-from tools.release import lock, manifest, windows
+from tools.release import lock, manifest, packages, tree, wheels, windows
 from tools.release.archive import pack
 from tools.release.platforms import PLATFORMS, PYTHONS
 
@@ -32,16 +33,19 @@ USES = re.compile(r"uses: (\S+)")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two folders from two builds; the second finds the wheels where the first has put them."""
+    """Two folders from two builds, each in an environment of its own, at another hour and with another umask; the second finds
+    the wheels of the dependencies where the first has put them.
+    """
     if HERE not in [each.name for each in PLATFORMS] or os.name == "nt":
         pytest.skip(f"no archive is tried on {HERE}")
     folders = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")
-    for folder in folders:
+    for folder, zone, mask in zip(folders, ("UTC", "Asia/Tokyo"), (0o022, 0o077), strict=True):
         command = [sys.executable, "-m", "tools.release", "--platform", HERE, "--out", str(folder)]
         done = subprocess.run(
             command,
             cwd=ROOT,
-            env=os.environ | {"SOURCE_DATE_EPOCH": str(EPOCH)},
+            env=os.environ | {"SOURCE_DATE_EPOCH": str(EPOCH), "TZ": zone},
+            umask=mask,
             capture_output=True,
             text=True,
             check=False,
@@ -152,10 +156,93 @@ def test_two_builds_are_the_same_bytes(built: tuple[Path, Path]) -> None:
     names = [sorted(path.name for path in folder.iterdir()) for folder in built]
     assert names[0] == names[1]
     assert names[0] == sorted(
-        ["SHA256SUMS", "cgaudit.yaml", f"kubectl-cgaudit-v{__version__}.cdx.json", manifest.name(HERE, "tar.gz")]
+        [
+            "SHA256SUMS",
+            "cgaudit.yaml",
+            f"kubectl-cgaudit-v{__version__}.cdx.json",
+            manifest.name(HERE, "tar.gz"),
+            f"kubectl_cgaudit-{__version__}-py3-none-any.whl",
+            f"kubectl_cgaudit-{__version__}.tar.gz",
+        ]
     )
     for name in names[0]:
         assert (built[0] / name).read_bytes() == (built[1] / name).read_bytes()
+
+
+def test_a_setuptools_with_another_hash_builds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody's package of the same name and version, where pip looks: it would write what everybody installs."""
+    (version,) = re.findall(r"^setuptools==(\S+)", (ROOT / "requirements-build.lock").read_text(), re.MULTILINE)
+    tampered = tmp_path / "index" / f"setuptools-{version}-py3-none-any.whl"
+    tampered.parent.mkdir()
+    about = f"setuptools-{version}.dist-info"
+    ran = tmp_path / "ran"
+    with ZipFile(tampered, "w") as wheel:
+        wheel.writestr("setuptools/__init__.py", "")
+        wheel.writestr("setuptools/build_meta.py", f"open({str(ran)!r}, 'w').close()\n")
+        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: setuptools\nVersion: {version}\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tampered.parent))
+    with pytest.raises(wheels.DownloadError, match="DO NOT MATCH THE HASHES"):
+        packages.build(EPOCH)
+    assert not ran.exists()
+
+
+def test_only_files_of_the_commit_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = ["kubectl_cgaudit/left.py", "kubectl_cgaudit/__pycache__/a.pyc", "kubectl_cgaudit.egg-info/SOURCES.txt"]
+    for name in ["kubectl_cgaudit/a.py", "docs/a.md", *left]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(tree, "ROOT", tmp_path)
+    # Not in a clone everything counts but what building leaves behind.
+    assert sorted(map(str, tree.sources())) == ["docs/a.md", "kubectl_cgaudit/a.py", "kubectl_cgaudit/left.py"]
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    subprocess.run(["git", "-C", str(tmp_path), "add", "kubectl_cgaudit/a.py", "docs/a.md"], check=True)
+    assert sorted(map(str, tree.sources())) == ["docs/a.md", "kubectl_cgaudit/a.py"]
+
+
+def test_everything_that_pip_installs_has_its_hash() -> None:
+    """In the image, in what CI and a release run, and in what they call: what is here by its hash, or what is here already."""
+    scripts = [ROOT / "Makefile", ROOT / "Containerfile", *(ROOT / ".ci").iterdir()]
+    scripts += (ROOT / ".github" / "workflows").iterdir()
+    found = {
+        script.name: [
+            command.strip()
+            for line in script.read_text().replace("\\\n", " ").splitlines()
+            for command in re.split(r"&&|;", line)
+            if re.search(r"\bpipx?\b.*\b(install|download|wheel)\b", command) and not line.startswith("#")
+        ]
+        for script in scripts
+    }
+    assert {name: len(commands) for name, commands in found.items() if commands} == {"Makefile": 2, "Containerfile": 4}
+    for command in itertools.chain.from_iterable(found.values()):
+        # A source distribution would bring what it is built with, which has no hash.
+        hashed = {"--require-hashes", "--only-binary"} <= {*command.split()}
+        assert hashed or "--no-index" in command, command
+    for lock_file in ROOT.glob("requirements*.lock"):
+        entries = re.split(r"\n(?=\S)", lock_file.read_text())
+        assert [each for each in entries if not each.startswith("#") and "--hash=sha256:" not in each] == [], lock_file
+    assert len([*ROOT.glob("requirements*.lock")]) == 3
+    package = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements-dev.lock").read_text(), re.MULTILINE))
+    wanted = [*package["project"]["dependencies"], *package["project"]["optional-dependencies"]["dev"]]
+    assert {re.split(r"[\[<>=]", each)[0].lower() for each in wanted} <= locked
+
+
+def test_two_machines_build_a_release_and_nothing_is_published_that_differs() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
+    assert jobs["build"]["strategy"]["matrix"] == {"artifact": ["dist", "dist-again"]}
+    assert [step["run"] for step in jobs["build"]["steps"] if "run" in step][1:] == ["make dist"]
+    assert jobs["build"]["steps"][-1]["with"]["name"] == "${{ matrix.artifact }}"
+    assert jobs["compare"]["needs"] == "build"
+    fetched = [step["with"] for step in jobs["compare"]["steps"] if "uses" in step]
+    assert fetched == [{"name": name, "path": name} for name in ("dist", "dist-again")]
+    assert [step["run"] for step in jobs["compare"]["steps"] if "run" in step] == ["diff -r dist dist-again"]
+    for name in ("try", "attest", "github", "pypi", "krew"):
+        job = name
+        while job != "compare":
+            job = jobs[job]["needs"]
 
 
 def test_the_archive_is_sorted_dated_and_clean(built: tuple[Path, Path]) -> None:

@@ -17,7 +17,7 @@ from tools.release.tree import build
 
 
 def main() -> None:
-    """Build everything, or without the packages for PyPI the archives of the platforms named."""
+    """Build everything, or of the archives those of the platforms named."""
     parser = argparse.ArgumentParser(prog="python -m tools.release", description=__doc__)
     parser.add_argument("--platform", action="append", choices=[each.name for each in PLATFORMS])
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
@@ -33,10 +33,9 @@ def main() -> None:
         archives[name] = pack(build(platform, fetch(platform, chosen.wheels)), platform.extension, epoch)
         (chosen.out / name).write_bytes(archives[name])
         print(f"{len(archives[name]) / 1e6:6.1f} MB  {name}", flush=True)  # noqa: T201
-    if not chosen.platform:
-        for name, data in packages.build(epoch).items():
-            (chosen.out / name).write_bytes(data)
-            print(f"{len(data) / 1e6:6.1f} MB  {name}", flush=True)  # noqa: T201
+    for name, data in packages.build(epoch).items():
+        (chosen.out / name).write_bytes(data)
+        print(f"{len(data) / 1e6:6.1f} MB  {name}", flush=True)  # noqa: T201
     (chosen.out / "cgaudit.yaml").write_text(manifest.fill(manifest.TEMPLATE.read_text(), archives))
     (chosen.out / f"kubectl-cgaudit-v{manifest.version()}.cdx.json").write_text(sbom.render(epoch))
     (chosen.out / "SHA256SUMS").write_text(manifest.checksums(chosen.out))

@@ -1,5 +1,6 @@
 """What lies in an archive: the wheels' files merged into one lib/, beside a launcher."""
 
+import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,10 +10,12 @@ from tools.release.platforms import Platform
 from tools.release.windows import executable
 
 Tree = dict[str, bytes]
-PACKAGE = ROOT / "kubectl_cgaudit"
+PACKAGE = "kubectl_cgaudit"
 EXECUTABLES = ("kubectl-cgaudit", "kubectl_complete-cgaudit")
 # Nothing imports kubernetes.aio, and half of the client is in it.
 _CUT = ("kubernetes/aio/",)
+# What building and testing leave in a folder that git does not watch over.
+_LEFT = frozenset((".venv", "__pycache__", "build", "dist", "kubectl_cgaudit.egg-info"))
 # For compilers and type checkers.
 _CUT_ENDS = (".pyi", ".pyx", ".pxd", ".c", ".h", "/py.typed")
 
@@ -33,9 +36,20 @@ def build(platform: Platform, found: Iterable[Path]) -> Tree:
     return tree | _own()
 
 
+def sources() -> list[Path]:
+    """The project's own files, relative to its folder: those of the commit, whatever lies beside them."""
+    if not (ROOT / ".git").exists():
+        # An unpacked source distribution holds nothing else.
+        paths = (path.relative_to(ROOT) for path in ROOT.rglob("*"))
+        return [path for path in paths if not _LEFT & {*path.parts} and (ROOT / path).is_file()]
+    command = ["git", "-C", str(ROOT), "ls-files", "-z"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - git, with our own words
+    return [Path(name) for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
 def _own() -> Tree:
-    paths = (path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return {f"lib/{path.relative_to(ROOT).as_posix()}": path.read_bytes() for path in paths}
+    paths = (path for path in sources() if path.parts[0] == PACKAGE)
+    return {f"lib/{path.as_posix()}": (ROOT / path).read_bytes() for path in paths}
 
 
 def _library(wheel: Path) -> Tree:
