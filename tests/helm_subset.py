@@ -1,4 +1,4 @@
-"""The part of Helm's templates that the chart uses: if, with, include, and six functions. Anything else is refused.
+"""The part of Helm's templates that the chart uses: if, with, range, include, and six functions. Anything else is refused.
 
 Where Helm is there too, test_chart.py holds this to its output, document by document.
 """
@@ -62,6 +62,8 @@ class _Template:
             value = self._value(_TOKEN.findall(words), dot, top)
             if kind == "print":
                 out += value if isinstance(value, str) else str(value)
+            elif kind == "range":
+                out += "".join(self._write(inner, item, top) for item in value)
             elif value:
                 out += self._write(inner, value if kind == "with" else dot, top)
         return out
@@ -133,7 +135,7 @@ def _block(parts: list[str | tuple[str]]) -> tuple[list[Node], list[str | tuple[
         word, _, rest = head[0].partition(" ")
         if word == "end":
             return nodes, parts
-        if word in ("if", "with"):
+        if word in ("if", "with", "range"):
             inner, parts = _block(parts)
             nodes.append((word, rest, inner))
         else:

@@ -17,6 +17,9 @@ EVERY = [
         to=to,
         creates_namespace=creates,
         fail_on=to and "high",
+        network_policy=owners,
+        api_ports=(8443, 16443) if owners and to else (),
+        egress=("10.0.0.0/8:3128", "[fd00::/8]:53/udp") if owners and creates else (),
         formats=FORMATS,
     )
     for kubelet, owners, sink, states, policy, to, creates in itertools.product(

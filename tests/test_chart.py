@@ -13,7 +13,7 @@ import yaml
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cli.policy import LEVELS
-from kubectl_cgaudit.manifests.settings import Settings
+from kubectl_cgaudit.manifests.settings import Destination, Settings
 from kubectl_cgaudit.report.formats import FORMATS
 from tests import helm_subset
 from tests.manifests_support import EVERY, objects, pod_spec
@@ -36,6 +36,17 @@ def values(settings: Settings) -> dict[str, Any]:
         "statesConfigMap": settings.states or "",
         "policyConfigMap": settings.policy or "",
         "sink": settings.sink,
+        "networkPolicy": {
+            "enabled": settings.network_policy,
+            "apiPorts": [443, 6443, *settings.api_ports],
+            "egress": [
+                {
+                    "to": [{"ipBlock": {"cidr": found.cidr}}],
+                    "ports": [{"protocol": found.protocol, "port": found.port}],
+                }
+                for found in map(Destination.parse, settings.egress)
+            ],
+        },
     }
 
 
@@ -117,6 +128,11 @@ def test_the_chart_is_of_this_version_and_its_schema_knows_every_value() -> None
         {"shedule": "x"},
         {"reports": ["pdf"]},
         {"failOn": "High"},
+        # A rule without ports, or without anything, allows everything.
+        {"networkPolicy": {"apiPorts": []}},
+        {"networkPolicy": {"egress": [{}]}},
+        {"networkPolicy": {"apiPorts": [65536]}},
+        {"networkPolicy": {"egres": []}},
     ):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(defaults | wrong, schema)

@@ -93,6 +93,43 @@ def test_the_rules_go_to_the_jobs_service_account_alone() -> None:
     assert pod_spec(found["CronJob"])["automountServiceAccountToken"] is True
 
 
+# Network
+
+DNS = {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]}
+API = {"ports": [{"protocol": "TCP", "port": 443}, {"protocol": "TCP", "port": 6443}]}
+KUBELETS = {"ports": [{"protocol": "TCP", "port": 10250}]}
+
+
+def test_a_network_policy_lets_nobody_in_and_the_job_out_to_what_it_asks() -> None:
+    found = objects(Settings(network_policy=True, namespace="audits"))["NetworkPolicy"]
+    assert found["apiVersion"] == "networking.k8s.io/v1"
+    assert (found["metadata"]["name"], found["metadata"]["namespace"]) == ("cgaudit", "audits")
+    assert found["spec"] == {
+        "podSelector": {"matchLabels": {"app.kubernetes.io/name": "kubectl-cgaudit"}},
+        "policyTypes": ["Ingress", "Egress"],
+        "egress": [DNS, API],
+    }
+    pod = objects(Settings())["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]
+    assert found["spec"]["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+
+
+def test_each_flag_adds_its_ports_to_the_network_policy_and_no_more() -> None:
+    def egress(**more: Any) -> list[dict[str, Any]]:
+        rules: list[dict[str, Any]] = objects(Settings(network_policy=True, **more))["NetworkPolicy"]["spec"]["egress"]
+        return rules
+
+    assert egress(kubelet=True) == [DNS, API, KUBELETS]
+    assert egress(api_ports=(8443,)) == [DNS, {"ports": [*API["ports"], {"protocol": "TCP", "port": 8443}]}]
+    assert egress(egress=("10.1.2.3/8:3128", "192.0.2.1:53/udp", "[fd00::1]:80/tcp"), kubelet=True) == [
+        DNS,
+        API,
+        KUBELETS,
+        {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}], "ports": [{"protocol": "TCP", "port": 3128}]},
+        {"to": [{"ipBlock": {"cidr": "192.0.2.1/32"}}], "ports": [{"protocol": "UDP", "port": 53}]},
+        {"to": [{"ipBlock": {"cidr": "fd00::1/128"}}], "ports": [{"protocol": "TCP", "port": 80}]},
+    ]
+
+
 # Objects
 
 
@@ -103,6 +140,7 @@ def test_which_objects_there_are() -> None:
         kind for kind in whole if kind != "PersistentVolumeClaim"
     ]
     assert [each["kind"] for each in build(Settings(creates_namespace=False))] == whole[1:]
+    assert [each["kind"] for each in build(Settings(network_policy=True))] == [whole[0], "NetworkPolicy", *whole[1:]]
 
 
 def test_the_pod_passes_pod_security_restricted() -> None:
@@ -215,6 +253,12 @@ def test_every_flag_arrives(capsys: pytest.CaptureFixture[str]) -> None:
         "2Gi",
         "--image",
         "i",
+        "--network-policy",
+        "--api-port",
+        "8443",
+        "--api-port=16443",
+        "--egress",
+        "10.0.0.0/8:3128",
     ]
     assert list(yaml.safe_load_all(printed(capsys, *words))) == list(
         build(
@@ -230,6 +274,9 @@ def test_every_flag_arrives(capsys: pytest.CaptureFixture[str]) -> None:
                 memory="2Gi",
                 states="states",
                 policy="agreed",
+                network_policy=True,
+                api_ports=(8443, 16443),
+                egress=("10.0.0.0/8:3128",),
                 formats=FORMATS,
             )
         )
@@ -282,6 +329,28 @@ def test_a_name_that_looks_like_a_number_stays_a_text_for_every_yaml_parser(name
             "--kubelet=proxy needs nodes/proxy, which also allows running commands in every container; use direct",
         ),
         (["--kubelet=files:x"], "--kubelet: 'files:x' is not direct, which is all that a job in the cluster can do"),
+        (["--api-port", "8443"], "--api-port adds to the NetworkPolicy, and there is none; add --network-policy"),
+        (["--egress", "10.0.0.0/8:1"], "--egress adds to the NetworkPolicy, and there is none; add --network-policy"),
+        (["--network-policy", "--api-port=0"], "--api-port: 0 is no port; write a number from 1 to 65535"),
+        (["--network-policy", "--api-port=65536"], "--api-port: 65536 is no port; write a number from 1 to 65535"),
+        *(
+            (
+                ["--network-policy", "--egress", wrong],
+                f"--egress: {wrong!r} is not CIDR:PORT; write it such as 10.0.0.0/8:8080, [fd00::/8]:8080 or 10.0.0.10/32:53/udp",
+            )
+            for wrong in (
+                "",
+                "10.0.0.0/8",
+                "10.0.0.0/33:80",
+                "proxy.example:3128",
+                "fd00::/8:80",
+                "[fe80::1%eth0]:80",
+                "10.0.0.0/8:0",
+                "10.0.0.0/8:65536",
+                "10.0.0.0/8:80/sctp",
+                ":80",
+            )
+        ),
         (["-o", "helm"], "-o: there is no format 'helm'; there are yaml, json"),
     ],
 )

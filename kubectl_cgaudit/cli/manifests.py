@@ -37,6 +37,26 @@ _NO_IMAGE = (
 @click.option(
     "--sink", metavar="|".join(SINKS), default=SINKS[0], show_default=True, help="Where reports go besides the log."
 )
+@click.option(
+    "--network-policy",
+    is_flag=True,
+    help="Adds a NetworkPolicy: the pod may connect to DNS, to the API server on 443 and 6443, and with --kubelet=direct to "
+    "kubelets on 10250; nobody may connect to the pod.",
+)
+@click.option(
+    "--api-port",
+    "api_ports",
+    type=int,
+    multiple=True,
+    metavar="PORT",
+    help="With --network-policy: another port of the API server, such as 8443. Repeatable.",
+)
+@click.option(
+    "--egress",
+    multiple=True,
+    metavar="CIDR:PORT",
+    help="With --network-policy: where else the pod may connect to: 10.0.0.0/8:3128, 10.0.0.10/32:53/udp. Repeatable.",
+)
 @click.option("--memory", metavar="SIZE", default=MEMORY, show_default=True, help="The job's memory limit.")
 @output.option(tuple(RENDERERS))
 def manifests_command(outputs: tuple[str, ...], **flags: Any) -> int:
@@ -66,6 +86,9 @@ def manifests_command(outputs: tuple[str, ...], **flags: Any) -> int:
         memory=flags["memory"],
         states=flags["states_configmap"],
         policy=flags["policy_configmap"],
+        network_policy=flags["network_policy"],
+        api_ports=flags["api_ports"],
+        egress=flags["egress"],
         formats=FORMATS,
     )
     objects = build(settings)

@@ -1,9 +1,15 @@
-"""What the job may read. It may write nothing, and never gets nodes/proxy, which would let it run commands in containers."""
+"""What the job may read, and where it may connect to.
 
-from kubectl_cgaudit.manifests.parts import NAME, Object, labels
-from kubectl_cgaudit.manifests.settings import Settings
+It may write nothing, and never gets nodes/proxy, which would let it run commands in containers.
+"""
+
+from kubectl_cgaudit.manifests.parts import NAME, NAME_LABEL, Object, labels, metadata
+from kubectl_cgaudit.manifests.settings import Destination, Settings
 
 _RBAC = "rbac.authorization.k8s.io"
+_DNS, _KUBELET = 53, 10250
+_API = (443, 6443)
+"""The port of the API server's Service, and that of its endpoints, which most networks compare with a policy."""
 
 
 def rules(settings: Settings) -> list[Object]:
@@ -40,6 +46,32 @@ def binding(settings: Settings) -> Object:
         "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": _name(settings)},
         "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": settings.namespace}],
     }
+
+
+def network_policy(settings: Settings) -> Object:
+    """Nobody may connect to the job's pod. It may connect to DNS, the API server, kubelets it asks, and what was added."""
+    egress = [_egress(("UDP", _DNS), ("TCP", _DNS)), _egress(*(("TCP", port) for port in (*_API, *settings.api_ports)))]
+    if settings.kubelet:
+        egress.append(_egress(("TCP", _KUBELET)))
+    for destination in map(Destination.parse, settings.egress):
+        to = {"to": [{"ipBlock": {"cidr": destination.cidr}}]}
+        egress.append(to | _egress((destination.protocol, destination.port)))
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata(settings),
+        "spec": {
+            # Not the version: pods of the last one may still run.
+            "podSelector": {"matchLabels": NAME_LABEL},
+            # Ingress without a rule: nothing.
+            "policyTypes": ["Ingress", "Egress"],
+            "egress": egress,
+        },
+    }
+
+
+def _egress(*ports: tuple[str, int]) -> Object:
+    return {"ports": [{"protocol": protocol, "port": port} for protocol, port in ports]}
 
 
 def _name(settings: Settings) -> str:

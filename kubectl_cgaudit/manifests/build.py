@@ -1,6 +1,6 @@
 """All objects, in the order in which they are made."""
 
-from kubectl_cgaudit.manifests.access import binding, cluster_role
+from kubectl_cgaudit.manifests.access import binding, cluster_role, network_policy
 from kubectl_cgaudit.manifests.job import cron_job
 from kubectl_cgaudit.manifests.parts import Object, claim, namespace, service_account
 from kubectl_cgaudit.manifests.settings import Settings, check
@@ -11,6 +11,7 @@ def build(settings: Settings) -> tuple[Object, ...]:
     check(settings)
     makers = [
         *([namespace] if settings.creates_namespace else []),
+        *([network_policy] if settings.network_policy else []),
         service_account,
         cluster_role,
         binding,

@@ -7,13 +7,14 @@ from kubectl_cgaudit.manifests.settings import Settings
 
 Object = dict[str, Any]
 NAME = "cgaudit"
+NAME_LABEL = {"app.kubernetes.io/name": "kubectl-cgaudit"}
 _STORAGE = "1Gi"
 _PROFILES = ("enforce", "audit", "warn")
 
 
 def labels() -> dict[str, str]:
     """The labels every object has."""
-    return {"app.kubernetes.io/name": "kubectl-cgaudit", "app.kubernetes.io/version": __version__}
+    return NAME_LABEL | {"app.kubernetes.io/version": __version__}
 
 
 def metadata(settings: Settings) -> Object:

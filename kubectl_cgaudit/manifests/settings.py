@@ -1,6 +1,8 @@
 """What can be chosen about the job in the cluster, and the check of every choice."""
 
+import ipaddress
 import re
+from typing import Self
 
 from msgspec import Struct
 
@@ -20,6 +22,31 @@ _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,510}", re.ASCII)
 REQUEST_MIB = 128
 _MEMORY = re.compile(r"([1-9][0-9]{0,5})([MG])i", re.ASCII)
 _MIB = {"M": 1, "G": 1024}
+_PORTS = range(1, 1 << 16)
+_DESTINATION = re.compile(r"(?:\[([^]%]*)\]|([^:]*)):([0-9]{1,5})(?:/(tcp|udp))?", re.ASCII)
+
+
+class Destination(Struct, frozen=True):
+    """Addresses and a port of theirs."""
+
+    cidr: str
+    port: int
+    protocol: str
+    """TCP or UDP, as a NetworkPolicy writes it."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read CIDR:PORT[/tcp|udp], where IPv6 stands in brackets. Raises UsageError."""
+        found = _DESTINATION.fullmatch(text)
+        try:
+            network = ipaddress.ip_network((found[1] or found[2]) if found else "", strict=False)
+        except ValueError:
+            network = None
+        if not found or network is None or int(found[3]) not in _PORTS:
+            raise UsageError(
+                f"--egress: {text!r} is not CIDR:PORT; write it such as 10.0.0.0/8:8080, [fd00::/8]:8080 or 10.0.0.10/32:53/udp"
+            )
+        return cls(str(network), int(found[3]), (found[4] or "tcp").upper())
 
 
 class Settings(Struct, frozen=True):
@@ -43,6 +70,12 @@ class Settings(Struct, frozen=True):
     """The ConfigMap that has the states file under the key states.yaml."""
     policy: str | None = None
     """The ConfigMap that has the policy under the key policy.yaml; it may be the same."""
+    network_policy: bool = False
+    """Let the job's pod connect to what it asks, and nobody to it."""
+    api_ports: tuple[int, ...] = ()
+    """Ports of the API server besides 443 and 6443."""
+    egress: tuple[str, ...] = ()
+    """Where else the pod may connect to, as `Destination` reads it."""
     formats: tuple[str, ...] = ()
     """The formats the audit can write; those that a sink keeps are chosen among them."""
 
@@ -71,6 +104,18 @@ def check(settings: Settings) -> None:
     for flag, name in (("--states-configmap", settings.states), ("--policy-configmap", settings.policy)):
         if name is not None and not (_SUBDOMAIN.fullmatch(name) and len(name) <= 253):
             raise UsageError(f"{flag}: {name!r} is no name of a ConfigMap")
+    _check_network(settings)
+
+
+def _check_network(settings: Settings) -> None:
+    for flag, given in (("--api-port", settings.api_ports), ("--egress", settings.egress)):
+        if given and not settings.network_policy:
+            raise UsageError(f"{flag} adds to the NetworkPolicy, and there is none; add --network-policy")
+    for port in settings.api_ports:
+        if port not in _PORTS:
+            raise UsageError(f"--api-port: {port} is no port; write a number from 1 to {_PORTS[-1]}")
+    for text in settings.egress:
+        Destination.parse(text)
 
 
 def _why_not(sink: str) -> str:
