@@ -148,6 +148,19 @@ def test_auth_provider_that_is_gone(tmp_path):
     )
 
 
+def test_the_command_of_an_auth_provider_is_not_run(tmp_path):
+    """As kubectl: of gcp, which it has no more, the client still runs it."""
+    command, ran = tmp_path / "gcloud", tmp_path / "ran"
+    command.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    command.chmod(0o700)
+    for config in ({"cmd-path": str(command), "cmd-args": "config"}, {"cmd-path": str(command), "access-token": "t"}):
+        path = kubeconfig(tmp_path / "c", user={"auth-provider": {"name": "gcp", "config": config}})
+        assert refused(Connection(kubeconfig=path)) == (
+            "the auth-provider of context mixed gave no token; log in again, or use an exec plugin"
+        )
+    assert not ran.exists()
+
+
 def test_unusable_proxy(tmp_path):
     path = kubeconfig(tmp_path / "c", cluster={"proxy-url": "gopher://old.example"})
     message = refused(Connection(kubeconfig=path))
