@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -20,7 +21,7 @@ import yaml
 
 from kubectl_cgaudit import __version__
 from tests.support import RECORDED_FLAGS
-from tools.release import lock, manifest, packages, tree, wheels, windows
+from tools.release import fetch, lock, manifest, packages, tree, wheels, windows
 from tools.release.archive import pack
 from tools.release.platforms import PLATFORMS, PYTHONS
 
@@ -187,6 +188,27 @@ def test_a_setuptools_with_another_hash_builds_nothing(tmp_path: Path, monkeypat
     with pytest.raises(wheels.DownloadError, match="DO NOT MATCH THE HASHES"):
         packages.build(EPOCH)
     assert not ran.exists()
+
+
+def test_a_wheel_that_was_replaced_after_its_download_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = b"as it was downloaded"
+
+    def download(_wanted: object, folder: Path, *_: object) -> None:
+        folder.mkdir()
+        (folder / "click-1-py3-none-any.whl").write_bytes(data)
+
+    monkeypatch.setattr(wheels, "download", download)
+    monkeypatch.setattr(lock, "read", lambda: (lock.Pin("click", "1", True, (hashlib.sha256(data).hexdigest(),)),))
+    platform = replace(PLATFORMS[0], pythons=())
+    (wheel,) = fetch.fetch(platform, tmp_path)
+    assert [*fetch.fetch(platform, tmp_path)] == [wheel]
+    wheel.write_bytes(b"as somebody left it")
+    with pytest.raises(
+        wheels.DownloadError, match=r"click-1-py3-none-any.whl is not what requirements.lock names; remove "
+    ):
+        [*fetch.fetch(platform, tmp_path)]
 
 
 def test_only_files_of_the_commit_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

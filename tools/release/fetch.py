@@ -32,4 +32,10 @@ def _cached(pins: Sequence[Pin], cache: Path, name: str, python: str | None, tag
             target = Path(made, "wheels")
             wheels.download(["--no-deps", "--require-hashes", "-r", str(wanted)], target, python, tags)
             target.rename(folder)
-    return sorted(folder.iterdir())
+    found = sorted(folder.iterdir())
+    # pip compared them when they came; since then they lay where anybody who may write here could replace them.
+    hashes = {each for pin in pins for each in pin.hashes}
+    for wheel in found:
+        if hashlib.sha256(wheel.read_bytes()).hexdigest() not in hashes:
+            raise wheels.DownloadError(f"{wheel} is not what {FILE.name} names; remove {cache}, and build again")
+    return found
