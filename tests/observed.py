@@ -20,6 +20,8 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 # Whoever copies or goes through all variables reads none in particular.
 _ALL = ("__iter__", "__or__", "__ror__", "copy")
 Note = Callable[..., None]
+_OPENING = threading.local()
+"""The descriptor that the path of a file being opened starts from, by thread; no audit event tells it."""
 
 
 def _hears(note: Note) -> Callable[[str, tuple[Any, ...]], None]:
@@ -27,11 +29,12 @@ def _hears(note: Note) -> Callable[[str, tuple[Any, ...]], None]:
 
     def hear(event: str, args: tuple[Any, ...]) -> None:
         if event == "open" and not isinstance(args[0], int):
-            note("write" if args[2] & _WRITES else "read", _path(args[0]))
+            how = "list" if args[2] & os.O_DIRECTORY else "write" if args[2] & _WRITES else "read"
+            note(how, _path(args[0], getattr(_OPENING, "folder", -1)))
         elif event in ("os.listdir", "os.scandir"):
-            note("list", _path(args[0] or "."))
+            note("list", _path("." if args[0] is None else args[0]))
         elif event in _CHANGES:
-            note(event.removeprefix("os."), _path(args[0]))
+            note(event.removeprefix("os."), _path(args[0], args[1] if event in ("os.remove", "os.rmdir") else -1))
             if event in ("os.link", "os.rename", "os.symlink"):
                 note("replace", _path(args[1]))
         elif event == "subprocess.Popen":
@@ -50,8 +53,26 @@ def _hears(note: Note) -> Callable[[str, tuple[Any, ...]], None]:
     return hear
 
 
-def _path(path: str | bytes) -> str:
-    return os.path.normpath(Path.cwd() / os.fsdecode(path))
+def _path(path: str | bytes | int, folder: int = -1) -> str:
+    """Return the whole path of a path or of a descriptor; `folder` is the descriptor that a path starts from, or -1."""
+    if isinstance(path, int):
+        return str(Path(f"/proc/self/fd/{path}").readlink())
+    start = Path.cwd() if folder < 0 else Path(_path(folder))
+    return os.path.normpath(start / os.fsdecode(path))
+
+
+def _hear_folders() -> None:
+    opened: Any = os.open
+
+    def noted(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        _OPENING.folder = -1 if dir_fd is None else dir_fd
+        try:
+            descriptor: int = opened(path, flags, mode, dir_fd=dir_fd)
+        finally:
+            _OPENING.folder = -1
+        return descriptor
+
+    os.open = noted
 
 
 def _hear_openssl(note: Note) -> None:
@@ -108,6 +129,7 @@ def main() -> None:
     # Tab completion gives up after two seconds, which a busy machine may need to begin.
     join = threading.Thread.join
     threading.Thread.join = lambda thread, _=None: join(thread)  # type: ignore[method-assign]
+    _hear_folders()
     _hear_openssl(note)
     _hear_variables(note)
     sys.addaudithook(_hears(note))

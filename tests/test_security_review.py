@@ -32,7 +32,7 @@ HEADERS = {"Accept", "Accept-Encoding", "Authorization", "Host", "User-Agent"}
 AS, CERTIFIED = {"Impersonate-User", "Impersonate-Group"}, HEADERS - {"Authorization"}
 READS, THERE, NAMES = (
     "a cluster is read",
-    "there is one, and a cluster is read or Tab is pressed",
+    "there is a kubeconfig, and a cluster is read or Tab is pressed",
     "the kubeconfig names them",
 )
 LIVE, TAB = frozenset((READS, THERE, NAMES)), frozenset((THERE, NAMES))
@@ -50,11 +50,13 @@ FILES = {
     "the kubeconfig": r"/home/\.kube/config",
     "what it names": r"/home/\.kube/(ca\.crt|client\.pem|token)",
     "the system's certificates": r"certificates of the system",
-    "the temporary folder": r"/temporary/\w+",
+    "the temporary folder: copies": r"/temporary/cgaudit-keys\.(?!killed)\w{8}(/\w+)?",
+    "the temporary folder: a trial": r"/temporary(/\w{8}|/cgaudit-keys\.killed00(/key)?)?",
     "`/var/run/secrets": r"/account/(token|ca\.crt)|/var/run/secrets/kubernetes\.io/serviceaccount/namespace",
     "FILE of `-f`": r"/input/[\w.-]+",
     "DIR and in it": rf"/answers(/{NODE}\.(configz|metrics|metrics-cadvisor)\.txt)?",
     "FILE of `-o": r"/output/\w[\w.]*",
+    "the folder of FILE": r"/output",
     "`.cgaudit": r"/output/\.cgaudit\.\w+\.tmp",
     "`/dev/null`": r"/dev/null",
 }
@@ -110,7 +112,7 @@ SCENARIOS = {
     "plugin's certificate": Scenario([], LIVE | {PLUGIN, GIVEN}, user="exec-certificate", headers=CERTIFIED),
     "system": Scenario([], frozenset((READS, THERE, NO_AUTHORITY)), cluster="system"),
     "without TLS": Scenario([], frozenset((READS, THERE)), cluster="http"),
-    "through a proxy": Scenario([], frozenset((THERE, PROXIED)), cluster="proxy", code=1),
+    "through a proxy": Scenario([], TAB | {PROXIED}, cluster="proxy", code=1),
     "pod": Scenario([], frozenset((READS, POD)), cluster="pod"),
     "tab: node": Scenario(["__complete", "tree", ""], TAB | {"Tab: a node"}),
     "tab: namespace": Scenario(["__complete", "-n", ""], TAB | {"Tab: a namespace"}),
@@ -183,6 +185,10 @@ def observed(scenario: Scenario, saved: Path, folder: Path) -> Touched:
     for name in ("account", "home/.kube", "output", "temporary", "tls"):
         (folder / name).mkdir(parents=True)
     shutil.copytree(saved, folder / "input")
+    # What a killed run left.
+    (folder / "temporary" / "cgaudit-keys.killed00").mkdir(0o700)
+    for name in ("temporary/cgaudit-keys.killed00/key", "output/.cgaudit.killed00.tmp"):
+        (folder / name).touch(0o600)
     shutil.copytree(
         GOLDEN, folder / "answers", ignore=lambda _, names: [each for each in names if "worker-" not in each]
     )
@@ -311,7 +317,7 @@ def sorted_out(log: list[list[str]], folder: Path, peers: dict[str, str]) -> Tou
         elif what not in ("list", "read") or not about.startswith((*modules, f"{folder}/__editable__")):
             path = about.removeprefix(str(folder))
             row = next((row for row, pattern in FILES.items() if re.fullmatch(pattern, path)), "")
-            found.files.setdefault(row, set()).add(what)
+            found.files.setdefault(row, set()).add({"mkdir": "write", "rmdir": "remove"}.get(what, what))
             found.strangers |= set() if row else {f"{what} {path}"}
     return found
 
