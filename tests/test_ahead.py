@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_cgaudit.collect.ahead import Ahead
-from kubectl_cgaudit.collect.door import Answer
-from kubectl_cgaudit.collect.failure import RequestError, UnreachableError
+from kubectl_cgaudit.collect.http import Ahead, Answer, RequestError, UnreachableError
 from kubectl_cgaudit.collect.pages import _leads_to
 from kubectl_cgaudit.errors import ClusterError
 from tests.vcr_support import Scripted, api

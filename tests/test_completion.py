@@ -16,7 +16,7 @@ import yaml
 from kubectl_cgaudit.cli import completion, names
 from kubectl_cgaudit.cli.commands import COMMANDS, hidden, load
 from kubectl_cgaudit.cli.main import run
-from kubectl_cgaudit.collect.door import Answer
+from kubectl_cgaudit.collect.http import Answer
 from kubectl_cgaudit.errors import CgauditError
 from kubectl_cgaudit.report.formats import FORMATS
 from tests.vcr_support import Reply, a_list, a_status, kubeconfig, serve

@@ -11,7 +11,7 @@ import pytest
 
 from kubectl_cgaudit.collect import live
 from kubectl_cgaudit.collect.assemble import Assembly
-from kubectl_cgaudit.collect.door import Answer
+from kubectl_cgaudit.collect.http import Answer
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.collect.transport import Api

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kubectl_cgaudit.collect import kubelet, kubelet_answers, kubelet_files, live, transport
-from kubectl_cgaudit.collect.door import Answer
+from kubectl_cgaudit.collect.http import Answer
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.errors import ClusterError

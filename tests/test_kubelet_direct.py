@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from kubectl_cgaudit.collect import door, kubelet
-from kubectl_cgaudit.collect.door import Answer
-from kubectl_cgaudit.collect.failure import UnreachableError
+from kubectl_cgaudit.collect import http, kubelet
+from kubectl_cgaudit.collect.http import Answer, UnreachableError
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.collect.transport import Api
@@ -145,7 +144,7 @@ def test_direct_refusals(tmp_path, code, problems):
 
 
 def test_direct_connection_failures(tmp_path, monkeypatch):
-    monkeypatch.setattr(door, "CONNECT_SECONDS", 1.0)
+    monkeypatch.setattr(http, "CONNECT_SECONDS", 1.0)
     with (
         socket.socket() as unused,
         socket.create_server(("127.0.0.1", 0)) as mute,

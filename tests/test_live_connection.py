@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 from kubectl_cgaudit import __version__
-from kubectl_cgaudit.collect import connect, transport
+from kubectl_cgaudit.collect import http, transport
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.errors import ClusterError
 from tests.live_support import local, only, read
@@ -141,7 +141,7 @@ def test_unknown_name(tmp_path, no_names):
 
 
 def test_resolver_that_hangs(tmp_path, monkeypatch):
-    monkeypatch.setattr(connect, "_RESOLVE_SECONDS", 0.1)
+    monkeypatch.setattr(http, "_RESOLVE_SECONDS", 0.1)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: [] if time.sleep(0.5) else [()])
     with pytest.raises(ClusterError, match=r"^slow\.example cannot be asked: its name was not resolved in 0\.1 s; "):
         read(Connection(kubeconfig=kubeconfig(tmp_path / "c", server="https://slow.example")))
@@ -150,11 +150,11 @@ def test_resolver_that_hangs(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("addresses", "seconds"), [(1, 10.0), (2, 10.0), (4, 5.0)])
 def test_all_addresses_are_tried_in_time(monkeypatch, addresses, seconds):
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: [()] * addresses)
-    assert connect.connect_seconds("https://api.example", "api.example") == seconds
+    assert http.connect_seconds("https://api.example", "api.example") == seconds
 
 
 def test_an_address_counts_once():
-    assert connect.connect_seconds("https://127.0.0.1:1", "127.0.0.1:1") == 10.0
+    assert http.connect_seconds("https://127.0.0.1:1", "127.0.0.1:1") == 10.0
 
 
 def test_trusted_certificate(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from kubectl_cgaudit.collect import live, pages
 from kubectl_cgaudit.collect.assemble import Assembly
-from kubectl_cgaudit.collect.failure import RequestError
+from kubectl_cgaudit.collect.http import RequestError
 from kubectl_cgaudit.collect.model import Gap
 from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.collect.transport import Api

@@ -9,8 +9,7 @@ import pytest
 
 from kubectl_cgaudit.collect import kubelet, live
 from kubectl_cgaudit.collect.assemble import Assembly
-from kubectl_cgaudit.collect.door import Answer
-from kubectl_cgaudit.collect.failure import RequestError, UnreachableError
+from kubectl_cgaudit.collect.http import Answer, RequestError, UnreachableError
 from kubectl_cgaudit.collect.model import Gap
 from kubectl_cgaudit.collect.pages import Page, Resource
 from kubectl_cgaudit.collect.progress import silent

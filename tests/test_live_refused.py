@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_cgaudit.collect import live, transport
-from kubectl_cgaudit.collect.failure import RequestError
+from kubectl_cgaudit.collect.http import RequestError
 from kubectl_cgaudit.collect.live import Kubelets
 from kubectl_cgaudit.collect.model import Gap
 from kubectl_cgaudit.collect.progress import silent

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from kubectl_cgaudit.collect import pools, transport
-from kubectl_cgaudit.collect.door import Answer
-from kubectl_cgaudit.collect.failure import RequestError, UnreachableError
+from kubectl_cgaudit.collect.http import Answer, RequestError, UnreachableError
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.patience import Patience, pause
 from kubectl_cgaudit.collect.transport import Api

@@ -17,7 +17,7 @@ from urllib3 import HTTPSConnectionPool
 
 from kubectl_cgaudit.collect import transport
 from kubectl_cgaudit.collect.credentials import configure
-from kubectl_cgaudit.collect.door import Answer
+from kubectl_cgaudit.collect.http import Answer
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import ClusterError

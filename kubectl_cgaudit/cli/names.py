@@ -8,7 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from kubectl_cgaudit.collect import wire
-from kubectl_cgaudit.collect.door import Answer
+from kubectl_cgaudit.collect.http import Answer
 
 if TYPE_CHECKING:
     from kubectl_cgaudit.collect.kubeconfig import Section

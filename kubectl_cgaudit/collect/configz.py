@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit.collect import quantity, wire
-from kubectl_cgaudit.collect.failure import excerpt
+from kubectl_cgaudit.collect.http import excerpt
 from kubectl_cgaudit.collect.model import KubeletConfig
 from kubectl_cgaudit.duration import microseconds
 from kubectl_cgaudit.errors import InputError

@@ -10,8 +10,7 @@ from functools import partial
 import msgspec
 from msgspec import Struct
 
-from kubectl_cgaudit.collect.door import Answer
-from kubectl_cgaudit.collect.failure import UNTRUSTED, RequestError, UnreachableError
+from kubectl_cgaudit.collect.http import UNTRUSTED, Answer, RequestError, UnreachableError
 from kubectl_cgaudit.collect.kubelet_answers import (
     CADVISOR,
     CONFIGZ,

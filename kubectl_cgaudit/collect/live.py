@@ -8,9 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit.collect import json_objects, kubelet, memory, wire
-from kubectl_cgaudit.collect.ahead import Ahead
 from kubectl_cgaudit.collect.assemble import Assembly, pods_by_node, with_answers
-from kubectl_cgaudit.collect.failure import RequestError, UnreachableError, printable
+from kubectl_cgaudit.collect.http import Ahead, RequestError, UnreachableError, printable
 from kubectl_cgaudit.collect.kubeconfig import Connection
 from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers
 from kubectl_cgaudit.collect.pages import PAGE_SIZE, Page, Resource, pages

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from kubectl_cgaudit.collect.failure import excerpt
+from kubectl_cgaudit.collect.http import excerpt
 from kubectl_cgaudit.errors import InputError
 
 _SHARES = "container_spec_cpu_shares"

@@ -12,9 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit.collect import wire
-from kubectl_cgaudit.collect.ahead import Ahead
-from kubectl_cgaudit.collect.door import Answer
-from kubectl_cgaudit.collect.failure import RequestError, printable
+from kubectl_cgaudit.collect.http import Ahead, Answer, RequestError, printable
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.text import plural
 

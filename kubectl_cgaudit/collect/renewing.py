@@ -7,8 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit.collect import wire
-from kubectl_cgaudit.collect.door import Answer, Door
-from kubectl_cgaudit.collect.failure import RequestError, UnreachableError
+from kubectl_cgaudit.collect.http import Answer, Door, RequestError, UnreachableError
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import ClusterError
 

@@ -11,11 +11,17 @@ import msgspec
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.collect import impersonation, pools, wire
-from kubectl_cgaudit.collect.ahead import Ahead
-from kubectl_cgaudit.collect.connect import connect_seconds
 from kubectl_cgaudit.collect.credentials import configure, in_cluster, own_namespace
-from kubectl_cgaudit.collect.door import Answer, Door
-from kubectl_cgaudit.collect.failure import RequestError, UnreachableError, excerpt, printable
+from kubectl_cgaudit.collect.http import (
+    Ahead,
+    Answer,
+    Door,
+    RequestError,
+    UnreachableError,
+    connect_seconds,
+    excerpt,
+    printable,
+)
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from kubectl_cgaudit.collect.patience import PASSING, TRIES, Patience
 from kubectl_cgaudit.collect.pools import host_of

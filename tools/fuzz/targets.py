@@ -17,7 +17,7 @@ from kubectl_cgaudit import plain
 from kubectl_cgaudit.collect import files, kubelet_answers, live, quantity, selector, snapshot
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.configz import config
-from kubectl_cgaudit.collect.door import Answer
+from kubectl_cgaudit.collect.http import Answer
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.collect.progress import silent

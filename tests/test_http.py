@@ -1,7 +1,10 @@
 """One request: how long it may take, what comes back, and why nothing does."""
 
+import errno
 import gzip
 import io
+import socket
+import ssl
 import threading
 import tracemalloc
 from types import SimpleNamespace
@@ -12,9 +15,8 @@ import urllib3
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProtocolError, ProxyError, ReadTimeoutError
 from urllib3.exceptions import SSLError as TlsError
 
-from kubectl_cgaudit.collect import door
-from kubectl_cgaudit.collect.door import Answer, Door
-from kubectl_cgaudit.collect.failure import RequestError, UnreachableError
+from kubectl_cgaudit.collect import http
+from kubectl_cgaudit.collect.http import Answer, Door, RequestError, UnreachableError
 
 MIB = 1 << 20
 
@@ -22,7 +24,7 @@ MIB = 1 << 20
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr(door, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(http, "time", SimpleNamespace(monotonic=lambda: now[0]))
     return now
 
 
@@ -67,7 +69,7 @@ def opened(pool: Pool, seconds: float = 10.0, limit: int = MIB, connect: float |
     [
         (10.0, None, 103.0, 3.0, 3.0),
         (2.0, None, 900.0, 2.0, 2.0),
-        (60.0, None, 900.0, 60.0, door.CONNECT_SECONDS),
+        (60.0, None, 900.0, 60.0, http.CONNECT_SECONDS),
         (60.0, 1.5, 900.0, 60.0, 1.5),
         (60.0, 1.5, 101.0, 1.0, 1.0),
         (60.0, None, 99.0, 0.001, 0.001),
@@ -179,7 +181,7 @@ def test_a_body_that_trickles_ends_with_the_time(clock: list[float]) -> None:
 
 
 def test_headers_that_trickle_end_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "_GRACE", 0.05)
+    monkeypatch.setattr(http, "_GRACE", 0.05)
     over = threading.Event()
 
     class Trickling(Pool):
@@ -251,3 +253,50 @@ def test_an_answer_that_breaks_off_says_so_and_may_be_asked_for_again(
 
 def status(answer: Answer) -> int:
     return answer.status
+
+
+def tls(reason: str | None, strerror: str | None = None) -> ssl.SSLError:
+    error = ssl.SSLError(1, strerror) if strerror else ssl.SSLError()
+    error.reason = reason  # type: ignore[misc]
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds", "why"),
+    [
+        (tls("WRONG_VERSION_NUMBER", "text"), 1.0, "TLS failed: wrong version number"),
+        (tls(None, "some_text"), 1.0, "TLS failed: some text"),
+        (tls(None), 1.0, "TLS failed: unknown"),
+        (socket.gaierror(-2, "Name or service not known"), None, "its name cannot be resolved"),
+        (ConnectionRefusedError(111, "refused"), None, "connection refused"),
+        (OSError(113, "No route to host"), None, "No route to host"),
+        (
+            ConnectionResetError(104, "Connection reset by peer"),
+            None,
+            "the connection was closed before an answer came",
+        ),
+        (OSError(errno.ENOTCONN, "not connected"), None, "the connection was closed before an answer came"),
+        (ValueError("a\nb\x1b[31m"), None, "a b?[31m"),
+        (ValueError("x" * 300), None, "x" * 200),
+        (TimeoutError(), None, "no connection within a few seconds"),
+        (TimeoutError(), 2.5, "no answer within 2.5 s"),
+        (TimeoutError(), 0.0, "no answer within 0 s"),
+    ],
+)
+def test_why_there_is_no_answer(error: Exception, seconds: float | None, why: str) -> None:
+    found = http.no_answer(error, "host", seconds)
+    assert str(found).startswith(f"host cannot be asked: {why}; ")
+    assert found.silent == (seconds is not None)
+    outer = ValueError("outer")
+    outer.__cause__ = error
+    if not isinstance(error, ValueError):
+        assert str(http.no_answer(outer, "host", seconds)) == str(found)
+
+
+def test_a_bad_certificate_says_what_is_wrong_without_a_full_stop() -> None:
+    error = ssl.SSLCertVerificationError(1, "failed")
+    error.verify_message = "certificate has expired."  # type: ignore[misc]
+    assert str(http.no_answer(error, "host", None)) == (
+        "host cannot be asked: its TLS certificate is not trusted: certificate has expired; "
+        "check certificate-authority and tls-server-name in the kubeconfig"
+    )
