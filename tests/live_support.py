@@ -9,6 +9,7 @@ from kubectl_cgaudit.collect.progress import silent
 from tests.vcr_support import (
     kubeconfig,
     small_cluster,
+    trusting,
 )
 
 NO_PODS = Gap("pods", "the API server listed none", "Check which cluster was asked")
@@ -18,12 +19,12 @@ def everything(namespace, labels):
     return True
 
 
-def read(connection, namespace=None, selects=everything, progress=silent) -> Cluster:
-    return live.read(connection, namespace, selects, "", progress)
+def read(connection, namespace=None, selects=everything, progress=silent, kubelets=None) -> Cluster:
+    return live.read(connection, namespace, selects, "", progress, kubelets)
 
 
 def local(tmp_path: Path, server, **more) -> Connection:
-    return Connection(kubeconfig=kubeconfig(tmp_path / "config", server=server.url), **more)
+    return Connection(kubeconfig=kubeconfig(tmp_path / "config", server=server.url, cluster=trusting(server)), **more)
 
 
 def only(**replies):

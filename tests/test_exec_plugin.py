@@ -11,21 +11,21 @@ from pathlib import Path
 import pytest
 
 from kubectl_cgaudit.collect import exec_plugin
-from kubectl_cgaudit.collect.credentials import configure
+from kubectl_cgaudit.collect.credentials import log_in
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from tests.support import Terminal
-from tests.vcr_support import LOG_IN, RECORDED, a_status, kubeconfig, refused, serve, small_cluster, token
+from tests.vcr_support import LOG_IN, RECORDED, a_status, kubeconfig, refused, serve, small_cluster, token, trusting
 
 pytestmark = pytest.mark.usefixtures("home")
 
 
-def plugin(tmp_path: Path, code: str, server: str = RECORDED, **more) -> str:
+def plugin(tmp_path: Path, code: str, server: str = RECORDED, trusted: dict[str, str] | None = None, **more) -> str:
     """A kubeconfig whose exec plugin runs Python code."""
     script = tmp_path / "plugin.py"
     script.write_text(f"import json, os, sys\n{code}\n")
     api = "client.authentication.k8s.io/v1"
     called = {"apiVersion": api, "command": sys.executable, "args": [str(script)], "interactiveMode": "Never"}
-    return kubeconfig(tmp_path / "c", server, user={"exec": called | more})
+    return kubeconfig(tmp_path / "c", server, trusted, user={"exec": called | more})
 
 
 def says(**status: str) -> str:
@@ -48,7 +48,7 @@ def test_a_plugin_has_the_environment_of_the_command(tmp_path, monkeypatch):
 def test_plugin_with_a_certificate(tmp_path):
     choice = choose(Connection(kubeconfig=plugin(tmp_path, says(clientCertificateData="CERT", clientKeyData="KEY"))))
     assert choice is not None
-    configuration = configure(choice)
+    configuration = log_in(choice).configuration
     assert Path(configuration.cert_file).read_text() == "CERT"
     assert Path(configuration.key_file).read_text() == "KEY"
 
@@ -222,8 +222,11 @@ def test_a_plugin_does_not_outlive_the_audit(tmp_path, run):
         f"if runs.tell() == {run}:\n    told = open({str(told)!r}, 'w')\n    print('asked', file=told, flush=True)\n"
         f"    time.sleep(20)\n    print('outlived it', file=told)\nruns.write('x')\n"
     )
-    with serve(lambda path: small_cluster(path) if "nodes" in path else a_status(401, "Unauthorized")) as server:
-        path = plugin(tmp_path, code + says(token="t"), server=server.url)
+    refusing = serve(
+        lambda path: small_cluster(path) if "nodes" in path else a_status(401, "Unauthorized"), tls=tmp_path
+    )
+    with refusing as server:
+        path = plugin(tmp_path, code + says(token="t"), server.url, trusting(server))
         command = [sys.executable, "-m", "kubectl_cgaudit", "--kubeconfig", path]
         with subprocess.Popen(command, stderr=subprocess.PIPE) as audit, told.open() as heard:
             assert heard.readline() == "asked\n"

@@ -165,7 +165,7 @@ def test_more_that_nobody_can_ask_for_is_a_gap() -> None:
             "clusters",
             "proxy-url",
             "http://[",
-            "the proxy cannot be used: Invalid IPv6 URL; correct proxy-url or HTTPS_PROXY",
+            "the proxy cannot be used: its URL names no host with a port from 1 to 65535; correct proxy-url or HTTPS_PROXY",
         ),
         ("clusters", "proxy-url", 5, None),
     ],

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from kubernetes.config import incluster_config
 
-from kubectl_cgaudit.collect.credentials import configure
+from kubectl_cgaudit.collect.credentials import log_in
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from tests.support import command
 from tests.vcr_support import LOG_IN, NEXT, kubeconfig, refused, token
@@ -193,7 +193,38 @@ def test_fields_that_say_nothing_are_as_if_they_were_not_there(tmp_path):
     assert token(path) == "Bearer t"
 
 
-@pytest.mark.parametrize("server", ["", "localhost:8080", "ftp://a", "https://[::1", "https://a:x"])
+@pytest.mark.parametrize("section", ["contexts", "clusters", "users"])
+def test_two_entries_of_one_name_are_refused_even_if_nobody_uses_them(tmp_path, section):
+    path = Path(kubeconfig(tmp_path / "c", user={"token": "secret"}))
+    config = yaml.safe_load(path.read_text())
+    config[section] += [{"name": 7}, {"name": "7"}, config[section][0] | {"name": "other"}]
+    path.write_text(yaml.safe_dump(config))
+    assert refused(Connection(kubeconfig=str(path))) == (
+        f"{section} of the kubeconfig {path} has 2 entries named '7'; keep one of them"
+    )
+
+
+@pytest.mark.parametrize("server", ["https://me:secret@a", "http://secret@a:1/x"])
+def test_a_login_in_the_servers_url_is_refused_and_not_shown(tmp_path, server):
+    assert refused(Connection(kubeconfig=kubeconfig(tmp_path / "c", server=server))) == (
+        "the server of cluster 'mixed-cluster' has a login in its URL; move it to a user's entry"
+    )
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "",
+        "localhost:8080",
+        "ftp://a",
+        "https://[::1",
+        "https://a:x",
+        " https://a",
+        "https://a\t",
+        "ht\ntps://a",
+        "https:a",
+    ],
+)
 def test_bad_server(tmp_path, server):
     assert refused(Connection(kubeconfig=kubeconfig(tmp_path / "c", server=server))) == (
         "cluster 'mixed-cluster' of the kubeconfig has no https:// server; correct its entry"
@@ -216,7 +247,7 @@ def test_base64_may_be_broken_into_lines(tmp_path):
     path = kubeconfig(tmp_path / "c", cluster={"certificate-authority-data": "YWJj\n  ZGVm\n"})
     choice = choose(Connection(kubeconfig=path))
     assert choice is not None
-    assert Path(configure(choice).ssl_ca_cert).read_bytes() == b"abcdef"
+    assert Path(log_in(choice).configuration.ssl_ca_cert).read_bytes() == b"abcdef"
 
 
 def test_missing_certificate_file(tmp_path):

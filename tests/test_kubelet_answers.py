@@ -193,7 +193,7 @@ def test_answer_that_is_too_large(tmp_path, packed, monkeypatch):
 def counted_logins(monkeypatch: pytest.MonkeyPatch, fail_after: int = 99) -> list[object]:
     """The logins as they happen; after some of them none is possible."""
     logins: list[object] = []
-    configure = transport.configure
+    configure = transport.log_in
 
     def counting(choice: Any) -> Any:
         logins.append(choice)
@@ -201,7 +201,7 @@ def counted_logins(monkeypatch: pytest.MonkeyPatch, fail_after: int = 99) -> lis
             raise ClusterError("the plugin of context c failed; log in again")
         return configure(choice)
 
-    monkeypatch.setattr(transport, "configure", counting)
+    monkeypatch.setattr(transport, "log_in", counting)
     return logins
 
 
@@ -237,7 +237,7 @@ def test_where_no_other_credentials_can_be_had_is_said_once(tmp_path, monkeypatc
 )
 def test_a_token_that_expires_costs_no_evidence(tmp_path, monkeypatch, faults, uses, logged_in):
     logins = counted_logins(monkeypatch)
-    with Simulator(CLUSTER, faults, token="a", token_uses=uses) as simulator:
+    with Simulator(CLUSTER, faults, token="a", token_uses=uses, tls=True) as simulator:
         connection = Connection(kubeconfig=str(simulator.kubeconfig(tmp_path / "config", auth="file")))
         asked = live.Kubelets(direct=False, insecure=False, seconds=None)
         cluster = live.read(connection, None, lambda namespace, labels: True, "", silent, asked)

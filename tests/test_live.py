@@ -22,6 +22,7 @@ from tests.vcr_support import (
     replay,
     serve,
     small_cluster,
+    trusting,
     write_cassette,
 )
 
@@ -201,7 +202,7 @@ def test_broken_owner_lists_are_notes(tmp_path):
         "replicasets": a_status(503, "away"),
         "jobs": (200, b"no", {}),
     }
-    with serve(only(**replies)) as server:
+    with serve(only(**replies), tls=tmp_path) as server:
         cluster = read(local(tmp_path, server))
     assert (cluster.replicasets, cluster.jobs, cluster.runtime_classes) == (None, None, None)
     assert cluster.reading.gaps == (NO_PODS,)
@@ -267,10 +268,10 @@ def test_a_token_that_expires_is_renewed_once(tmp_path):
             return a_list("Pod", a_pod("one"), **{"continue": "t"})
         return a_status(401, "Unauthorized") if len(asked) == 2 else a_list("Pod", a_pod("two"))
 
-    with serve(only(pods=pods)) as server:
+    with serve(only(pods=pods), tls=tmp_path) as server:
         token = tmp_path / "token"
         token.write_text("first")
-        path = kubeconfig(tmp_path / "c", server=server.url, user={"tokenFile": str(token)})
+        path = kubeconfig(tmp_path / "c", server.url, trusting(server), {"tokenFile": str(token)})
         progress = told([])
 
         def rotate(what, done, total):
@@ -331,7 +332,7 @@ def test_pods_are_read_namespace_by_namespace(tmp_path):
 
 
 def test_all_namespaces_read_one_by_one_is_complete(tmp_path):
-    with serve(by_namespace({"a", "b", "c"})) as server:
+    with serve(by_namespace({"a", "b", "c"}), tls=tmp_path) as server:
         cluster = read(local(tmp_path, server))
     assert len(cluster.pods) == 3
     assert cluster.reading.gaps == ()

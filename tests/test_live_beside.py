@@ -47,15 +47,15 @@ def test_what_goes_wrong_is_told_in_the_same_order_whichever_list_is_faster(tmp_
         return a_list("Pod", {"metadata": {"name": "p"}, "spec": {"containers": 1}})
 
     replicasets = a_list("ReplicaSet", {"metadata": 1})
-    with serve(only(pods=late, replicasets=replicasets)) as server:
+    with serve(only(pods=late, replicasets=replicasets), tls=tmp_path) as server:
         cluster = read(local(tmp_path, server))
     assert [gap.what for gap in cluster.reading.gaps] == ["Pod p", "ReplicaSet (unnamed)"]
 
 
 def test_credentials_that_expire_under_both_lists_are_renewed_once(tmp_path, monkeypatch):
     both, met, logins = threading.Barrier(2), set(), []
-    configure = transport.configure
-    monkeypatch.setattr(transport, "configure", lambda choice: logins.append(choice) or configure(choice))
+    configure = transport.log_in
+    monkeypatch.setattr(transport, "log_in", lambda choice: logins.append(choice) or configure(choice))
 
     def once(kind, *items):
         def answer(_path):
@@ -67,7 +67,7 @@ def test_credentials_that_expire_under_both_lists_are_renewed_once(tmp_path, mon
 
         return answer
 
-    with serve(only(pods=once("Pod", a_pod("one")), runtimeclasses=once("RuntimeClass"))) as server:
+    with serve(only(pods=once("Pod", a_pod("one")), runtimeclasses=once("RuntimeClass")), tls=tmp_path) as server:
         cluster = read(local(tmp_path, server))
     assert len(logins) == 2
     assert [pod.name for pod in cluster.pods] == ["one"]

@@ -253,7 +253,7 @@ def test_proxy_that_is_away(tmp_path):
 
 
 def test_headers(tmp_path):
-    with serve() as server:
+    with serve(tls=tmp_path) as server:
         read(local(tmp_path, server))
     headers = server.requests[0].headers
     assert headers["User-Agent"] == f"kubectl-cgaudit/{__version__}"

@@ -151,7 +151,7 @@ def test_an_optional_list_of_two_moments_is_a_note(tmp_path):
     def jobs(path):
         return a_list("Job", a_pod("two" if "continue" in path else "one"), **(LATER if "continue" in path else FIRST))
 
-    with serve(only(jobs=jobs)) as server:
+    with serve(only(jobs=jobs), tls=tmp_path) as server:
         cluster = read(local(tmp_path, server))
     assert cluster.jobs == {("shop", "one"): None, ("shop", "two"): None}
     assert cluster.reading.gaps == (NO_PODS,)
@@ -236,7 +236,7 @@ def test_list_of_empty_pages_ends(tmp_path):
 
 
 def test_optional_list_of_empty_pages_is_a_note(tmp_path):
-    with serve(only(pods=a_list("Pod", a_pod("one")), jobs=endless(kind="Job"))) as server:
+    with serve(only(pods=a_list("Pod", a_pod("one")), jobs=endless(kind="Job")), tls=tmp_path) as server:
         cluster = read(local(tmp_path, server))
     assert cluster.reading.gaps == ()
     assert cluster.reading.notes == (

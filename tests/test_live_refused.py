@@ -23,7 +23,7 @@ def test_what_was_read_before_is_kept(tmp_path: Path) -> None:
     def pods(path: str):
         return REFUSED if "continue" in path else a_list("Pod", a_pod("one"), **{"continue": "t"})
 
-    with serve(only(pods=pods, replicasets=REFUSED)) as server:
+    with serve(only(pods=pods, replicasets=REFUSED), tls=tmp_path) as server:
         cluster = read(local(tmp_path, server))
     refused = f"{server.host} refused the credentials (401 Unauthorized)"
     assert [pod.name for pod in cluster.pods] == ["one"]
@@ -40,14 +40,14 @@ def test_nodes_that_break_off_are_kept_too(tmp_path: Path) -> None:
     def nodes(path: str):
         return REFUSED if "continue" in path else a_list("Node", a_node(), **{"continue": "t"})
 
-    with serve(only(nodes=nodes, pods=a_list("Pod", a_pod("one")))) as server:
+    with serve(only(nodes=nodes, pods=a_list("Pod", a_pod("one"))), tls=tmp_path) as server:
         cluster = read(local(tmp_path, server))
     why = f"the list broke off after 1 node ({server.host} refused the credentials (401 Unauthorized))"
     assert cluster.reading.gaps == (Gap("nodes", why, "Log in, and run the audit again"),)
 
 
 def test_without_any_pod_there_is_nothing_to_go_on(tmp_path: Path) -> None:
-    with serve(only(pods=REFUSED)) as server, pytest.raises(RequestError) as caught:
+    with serve(only(pods=REFUSED), tls=tmp_path) as server, pytest.raises(RequestError) as caught:
         read(local(tmp_path, server))
     assert (caught.value.status, caught.value.exit_code) == (401, 1)
     assert str(caught.value) == (
@@ -57,7 +57,7 @@ def test_without_any_pod_there_is_nothing_to_go_on(tmp_path: Path) -> None:
 
 def test_who_did_not_log_in_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logins: list[object] = []
-    configure = transport.configure
+    configure = transport.log_in
 
     def log_in(choice):
         logins.append(choice)
@@ -65,12 +65,12 @@ def test_who_did_not_log_in_is_asked_once(tmp_path: Path, monkeypatch: pytest.Mo
             raise ClusterError("the exec plugin aws ended with 1; log in again")
         return configure(choice)
 
-    monkeypatch.setattr(transport, "configure", log_in)
+    monkeypatch.setattr(transport, "log_in", log_in)
 
     def pods(path: str):
         return REFUSED if "continue" in path else a_list("Pod", a_pod("one"), **{"continue": "t"})
 
-    with serve(only(pods=pods, runtimeclasses=REFUSED, replicasets=REFUSED, jobs=REFUSED)) as server:
+    with serve(only(pods=pods, runtimeclasses=REFUSED, replicasets=REFUSED, jobs=REFUSED), tls=tmp_path) as server:
         cluster = read(local(tmp_path, server))
     why = f"{server.host} refused the credentials (401 Unauthorized), and no others can be had: the exec plugin aws ended with 1"
     assert len(logins) == 2
@@ -87,8 +87,8 @@ def test_who_did_not_log_in_is_asked_once(tmp_path: Path, monkeypatch: pytest.Mo
 def test_who_logged_in_in_vain_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each log-in may open a browser, and a server that refuses what comes of it refuses the next one too."""
     logins: list[object] = []
-    configure = transport.configure
-    monkeypatch.setattr(transport, "configure", lambda choice: logins.append(choice) or configure(choice))
+    configure = transport.log_in
+    monkeypatch.setattr(transport, "log_in", lambda choice: logins.append(choice) or configure(choice))
 
     begun = threading.Event()
 
@@ -102,7 +102,7 @@ def test_who_logged_in_in_vain_is_asked_once(tmp_path: Path, monkeypatch: pytest
         return REFUSED
 
     asking = Kubelets(direct=False, insecure=False, seconds=None)
-    with serve(answer) as server:
+    with serve(answer, tls=tmp_path) as server:
         cluster = live.read(local(tmp_path, server), None, everything, "", silent, asking)
     refused = f"{server.host} refused the credentials (401 Unauthorized)"
     assert len(logins) == 2

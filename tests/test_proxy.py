@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kubectl_cgaudit.collect.credentials import configure, in_cluster
+from kubectl_cgaudit.collect.credentials import in_cluster, log_in
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
-from kubectl_cgaudit.collect.proxy import of_environment
+from kubectl_cgaudit.collect.proxy import Proxy, of_environment, parsed
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.errors import ClusterError
 from tests.live_support import read
-from tests.vcr_support import kubeconfig, serve
+from tests.vcr_support import kubeconfig, refused, serve
 
 HERE = "http://proxy:3128"
 
@@ -93,7 +93,7 @@ def test_every_way_to_a_server_goes_by_these_rules(tmp_path, monkeypatch):
         path = kubeconfig(tmp_path / "c", f"https://{name}")
         choice = choose(Connection(kubeconfig=path))
         assert choice is not None
-        assert configure(choice).proxy == expected
+        assert log_in(choice).configuration.proxy == expected
         with Api(Connection(kubeconfig=path)) as api:
             assert api._proxy == expected
     path = kubeconfig(tmp_path / "c", "http://near.example")
@@ -106,7 +106,67 @@ def test_every_way_to_a_server_goes_by_these_rules(tmp_path, monkeypatch):
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     for name, expected in (("a.near.example", None), ("10.0.0.1", "http://lower:1")):
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", name)
-        assert in_cluster().proxy == expected
+        assert in_cluster().configuration.proxy == expected
+
+
+CHARACTERS = "its login holds a character to be percent-encoded (# as %23, / as %2F, ? as %3F, % as %25)"
+PLACE = "its URL names no host with a port from 1 to 65535"
+BEGINS = "its URL begins with none of http://, https:// and socks5://"
+BLANK = "its URL holds a space or a control character"
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("by", ["kubeconfig", "environment"])
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://user:SECRET#x@h:1", CHARACTERS),
+        ("http://user:SEC/RET@h:1", CHARACTERS),
+        ("http://user:SEC?RET@h:1", CHARACTERS),
+        ("socks5://user:SEC#RET@h:1", CHARACTERS),
+        ("http://user:SEC[RET@h:1", CHARACTERS),
+        ("http://user:SEC%ZZRET@h:1", CHARACTERS),
+        ("http://user:SECRET@h:1/a@b", CHARACTERS),
+        ("http://user:SEC RET@h:1", BLANK),
+        ("http://user:SECRET@h:1\n", BLANK),
+        ("http://user:SECRET@h:65536", PLACE),
+        ("http://user:SECRET@h:0", PLACE),
+        ("http://user:SECRET@h:x", PLACE),
+        ("http://user:SECRET@", PLACE),
+        ("http://user:SECRET@[::1", PLACE),
+        ("http://user:SECRET", PLACE),
+        ("socks5://user:SECRET@:1080", PLACE),
+        ("socks4://user:SECRET@h:1", BEGINS),
+        ("SECRET://user@h:1", BEGINS),
+        ("://user:SECRET@h:1", BEGINS),
+    ],
+)
+def test_what_is_wrong_with_a_proxy_is_said_without_its_login(tmp_path, monkeypatch, url, why, by):
+    if by == "environment":
+        monkeypatch.setenv("HTTPS_PROXY", url)
+    path = kubeconfig(tmp_path / "c", cluster={"proxy-url": url} if by == "kubeconfig" else None)
+    assert refused(Connection(kubeconfig=path)) == f"the proxy cannot be used: {why}; correct proxy-url or HTTPS_PROXY"
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("proxy:3128", Proxy(HERE)),
+        ("HTTP://proxy:3128/path?query#x", Proxy(HERE)),
+        ("http://@proxy:3128", Proxy(HERE)),
+        ("https://[fd00::1]:3128", Proxy("https://[fd00::1]:3128")),
+        ("socks5://proxy", Proxy("socks5h://proxy")),
+        ("me:p%40ss@proxy:3128", Proxy(HERE, "me", "p@ss", "Basic bWU6cEBzcw==")),
+        ("http://me:a@b:c@proxy:3128", Proxy(HERE, "me", "a@b:c", "Basic bWU6YUBiOmM=")),
+        # As Go sends them: no password is an empty one, and what is beyond ASCII goes out in UTF-8.
+        ("http://me@proxy:3128", Proxy(HERE, "me", "", "Basic bWU6")),
+        ("http://me:%D0%BA%C3%A9@proxy:3128", Proxy(HERE, "me", "кé", "Basic bWU60LrDqQ==")),
+        ("http://me:кé@proxy:3128", Proxy(HERE, "me", "кé", "Basic bWU60LrDqQ==")),
+        ("socks5://me:p%25@proxy:1", Proxy("socks5h://proxy:1", "me", "p%", "Basic bWU6cCU=")),
+    ],
+)
+def test_the_login_of_a_proxy_stands_beside_its_url(url: str, found: Proxy) -> None:
+    assert parsed(url) == found
 
 
 class SocksProxy:
@@ -156,15 +216,15 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 @pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
 def test_a_socks_proxy_resolves_the_servers_name(tls, tmp_path):
     with serve(tls=tmp_path if tls else None) as server:
-        proxy = SocksProxy(server.url, (b"me", b"p@ss"))
-        cluster = {"proxy-url": f"socks5://me:p%40ss@{proxy.host}"}
+        proxy = SocksProxy(server.url, (b"me", b"p@%41ss"))
+        cluster = {"proxy-url": f"socks5://me:p%40%2541ss@{proxy.host}"}
         if tls:
             cluster |= {"certificate-authority": "ca.crt", "tls-server-name": "127.0.0.1"}
         path = kubeconfig(tmp_path / "c", f"http{'s' if tls else ''}://far.invalid:8080", cluster)
         found = read(Connection(kubeconfig=path))
     assert [node.name for node in found.nodes] == ["node-1"]
     assert {*proxy.asked} == {(3, "far.invalid", 8080)}
-    assert {*proxy.logins} == {(b"me", b"p@ss")}
+    assert {*proxy.logins} == {(b"me", b"p@%41ss")}
     assert "Proxy-Authorization" not in server.requests[0].headers
 
 

@@ -18,7 +18,7 @@ import pytest
 from kubectl_cgaudit import temporary
 from kubectl_cgaudit.cli import files
 from kubectl_cgaudit.cli.main import run
-from kubectl_cgaudit.collect.credentials import configure
+from kubectl_cgaudit.collect.credentials import log_in
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from tests.vcr_support import kubeconfig
 
@@ -38,9 +38,9 @@ with files.saving(sys.argv[1]) as file:
 # As a run does that logs in: keys in files, as long as it lives.
 HOLDER = """
 import sys
-from kubectl_cgaudit.collect.credentials import configure
+from kubectl_cgaudit.collect.credentials import log_in
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
-print(configure(choose(Connection(kubeconfig=sys.argv[1]))).key_file, flush=True)
+print(log_in(choose(Connection(kubeconfig=sys.argv[1]))).configuration.key_file, flush=True)
 sys.stdin.readline()
 """
 CROWD = """
@@ -250,7 +250,7 @@ def test_a_folder_for_keys_that_was_tidied_up_is_made_again(home: Path, temporar
     assert again not in (None, folder)
     choice = choose(Connection(kubeconfig=embedding(tmp_path / "config")))
     assert choice is not None
-    assert Path(configure(choice).key_file).parent == again
+    assert Path(log_in(choice).configuration.key_file).parent == again
 
 
 def test_a_child_leaves_the_keys_to_its_parent(temporary_folder: Path) -> None:

@@ -239,9 +239,7 @@ def test_kubelets_are_verified_unless_somebody_says_otherwise(
     assert not kept["ssl_context"].verify_flags & ssl.VERIFY_X509_STRICT
 
 
-@pytest.mark.parametrize(
-    ("ca", "skip", "own"), [(True, False, True), (False, False, False), (True, True, False), (False, True, False)]
-)
+@pytest.mark.parametrize(("ca", "skip", "own"), [(True, False, True), (False, False, False), (False, True, False)])
 def test_only_a_ca_of_the_kubeconfig_takes_the_place_of_the_systems(
     ca: bool, skip: bool, own: bool, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ import yaml
 from urllib3 import HTTPSConnectionPool
 
 from kubectl_cgaudit.collect import transport
-from kubectl_cgaudit.collect.credentials import configure
+from kubectl_cgaudit.collect.credentials import log_in
 from kubectl_cgaudit.collect.http import Answer
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from kubectl_cgaudit.collect.transport import Api
@@ -264,6 +264,11 @@ def serve(answer: Callable[[str], Reply] = small_cluster, tls: Path | None = Non
         server.server_close()
 
 
+def trusting(server: Server) -> dict[str, Any]:
+    """What a kubeconfig beside the certificates of a server says of its cluster."""
+    return {"certificate-authority": "ca.crt"} if server.url.startswith("https:") else {}
+
+
 class Scripted:
     """A door behind which a script stands."""
 
@@ -303,4 +308,4 @@ def refused(connection: Connection) -> str:
 def token(path: str) -> str:
     choice = choose(Connection(kubeconfig=path))
     assert choice is not None
-    return str(configure(choice).auth_settings()["BearerToken"]["value"])
+    return str(log_in(choice).configuration.auth_settings()["BearerToken"]["value"])

@@ -8,7 +8,8 @@ import atexit
 import os
 import subprocess
 import sys
-from typing import Any, Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -38,6 +39,8 @@ class Credential(Struct, rename="camel"):
     token: str | None = None
     client_certificate_data: str | None = None
     client_key_data: str | None = None
+    expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    """The server decides whether it has ended, as with kubectl: this machine's clock may be wrong."""
 
 
 class _Answer(Struct, rename="camel"):

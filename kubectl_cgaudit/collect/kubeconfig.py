@@ -1,9 +1,14 @@
-"""Which cluster and user are meant, as kubectl decides it: --kubeconfig, $KUBECONFIG, ~/.kube/config."""
+"""Which cluster and user are meant, as kubectl decides it: --kubeconfig, $KUBECONFIG, ~/.kube/config.
+
+Over http:// kubectl reads neither the user's credentials nor the cluster's CA, and sends whom to impersonate all the same:
+https://github.com/kubernetes/client-go/blob/v0.34.0/tools/clientcmd/client_config.go (`ClientConfig`).
+"""
 
 import base64
 import binascii
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -25,6 +30,7 @@ LOG_IN = "log in again, or correct the kubeconfig"
 _LISTED = 10
 _CLUSTER_FILES = ("certificate-authority",)
 _USER_FILES = ("client-certificate", "client-key", "tokenFile")
+_IMPERSONATION = ("as", "as-uid", "as-groups", "as-user-extra")
 _DATA = ("certificate-authority-data", "client-certificate-data", "client-key-data")
 
 
@@ -51,6 +57,8 @@ class Choice(Struct, frozen=True):
     user: Fields
     namespace: str
     """The context's; empty if it names none."""
+    encrypted: bool = True
+    """Whether the server speaks https. Where it does not, `user` has no credentials and `cluster` no CA."""
 
 
 class _Merged(Struct, frozen=True):
@@ -78,14 +86,21 @@ def choose(connection: Connection) -> Choice | None:
             f"the kubeconfig has no current-context ({_there_are(merged.contexts)}); choose one with --context NAME"
         )
     cluster = _pick("cluster", cluster_name, merged.clusters)
-    server = text(cluster.get("server"))
-    if not _is_url(server):
-        raise ClusterError(f"cluster {cluster_name!r} of the kubeconfig has no https:// server; correct its entry")
+    server = _server(cluster_name, text(cluster.get("server")))
     user = _pick("user", user_name, merged.users) if user_name else {}
     _check_base64(f"cluster {cluster_name!r}", cluster)
     _check_base64(f"user {user_name!r}", user)
+    encrypted = server.startswith("https:")
+    if not encrypted:
+        cluster = _only(cluster, ("proxy-url",))
+        user = _only(user, _IMPERSONATION)
     where = f"context {context_name}" if context_name else f"cluster {cluster_name}"
-    return Choice(where=where, cluster=cluster, user=user, namespace=text(context.get("namespace")))
+    namespace = text(context.get("namespace"))
+    return Choice(where, cluster | {"server": server}, user, namespace, encrypted)
+
+
+def _only(fields: Fields, names: Iterable[str]) -> Fields:
+    return {name: fields[name] for name in names if name in fields}
 
 
 def names(explicit: str | None, section: Section) -> list[str]:
@@ -178,10 +193,20 @@ def _parsed(data: bytes) -> Any:
     return yaml_reader.document(data, yaml_reader.KUBECONFIG)
 
 
-def _section(config: Fields, section: str, path: Path) -> list[Fields]:
+def _section(config: Fields, section: Section, path: Path) -> list[Fields]:
+    """The entries of a section. Raises ClusterError where they are malformed, or two have one name.
+
+    kubectl refuses a file with two entries of one name, whichever are used; of several files the first one's entry counts:
+    https://github.com/kubernetes/client-go/blob/v0.34.0/tools/clientcmd/api/v1/conversion.go
+    """
     entries = config.get(section) or []
     if not isinstance(entries, list) or not all(isinstance(e, dict) and text(e.get("name")) for e in entries):
         raise ClusterError(f"{section} of the kubeconfig {path} is not a list of named entries; correct it, or {NEXT}")
+    for name, times in Counter(text(entry["name"]) for entry in entries).items():
+        if times > 1:
+            raise ClusterError(
+                f"{section} of the kubeconfig {path} has {times} entries named {name!r}; keep one of them"
+            )
     return entries
 
 
@@ -213,12 +238,18 @@ def _pick(what: str, name: str, table: dict[str, Fields]) -> Fields:
     return table[name]
 
 
-def _is_url(server: str) -> bool:
+def _server(cluster_name: str, server: str) -> str:
+    """The URL of the API server, its scheme in small letters. Raises ClusterError for a URL that no server can have."""
     try:
         parts = urlsplit(server)
-        return parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
+        is_url = parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        return False
+        is_url = False
+    if not is_url or not server.isprintable() or " " in server:
+        raise ClusterError(f"cluster {cluster_name!r} of the kubeconfig has no https:// server; correct its entry")
+    if "@" in parts.netloc:
+        raise ClusterError(f"the server of cluster {cluster_name!r} has a login in its URL; move it to a user's entry")
+    return parts.scheme + server[len(parts.scheme) :]
 
 
 def _there_are(names: Iterable[str]) -> str:

@@ -84,8 +84,17 @@ def read(
                 f"the kubeconfig impersonates {printable(api.impersonated, _SHOWN)}, and kubelets know no impersonation; "
                 "use --kubelet=proxy, or a user without as"
             )
+        if kubelets and kubelets.direct and not api.encrypted:
+            raise UsageError(
+                "--kubelet=direct needs the credentials of the kubeconfig, and none are used as its server is http://; "
+                "use --kubelet=proxy, or correct the server to https://"
+            )
         if api.unverified:
             assembly.notes.append("TLS verification is off, as the kubeconfig says")
+        if not api.encrypted:
+            assembly.notes.append(
+                "The connection to the API server is not encrypted (http://): no credentials were sent"
+            )
         read_nodes(api, assembly, progress)
         beside = _Beside(api, assembly)
         read_pods(api, namespace, assembly, progress)

@@ -5,40 +5,37 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
+from kubectl_cgaudit.collect.credentials import Login
 from kubectl_cgaudit.collect.kubeconfig import LOG_IN
+from kubectl_cgaudit.collect.proxy import CORRECT
 from kubectl_cgaudit.errors import ClusterError
 
 
-def to_server(configuration: Any) -> Any:
-    """The pool to the API server of the client's Configuration. Raises ClusterError for a proxy that cannot be used."""
+def to_server(login: Login) -> Any:
+    """The pool to an API server. Raises ClusterError for a proxy that cannot be used."""
     import urllib3
     from kubernetes.client import ApiClient
 
+    configuration = login.configuration
     # The caller reports `unverified` once; urllib3 would warn on every request.
     warnings.simplefilter("ignore", urllib3.exceptions.InsecureRequestWarning)
     try:
         pool = ApiClient(configuration).rest_client.pool_manager
     except (ImportError, ValueError, urllib3.exceptions.HTTPError) as error:
-        raise ClusterError(
-            f"the proxy {host_of(configuration.proxy or '')} cannot be used: {error}; correct proxy-url or HTTPS_PROXY"
-        ) from None
-    _unquote_login(pool)
+        missing = isinstance(error, ImportError)
+        why = "the Python package PySocks is not installed" if missing else "its URL is malformed"
+        raise ClusterError(f"the proxy {host_of(configuration.proxy or '')} cannot be used: {why}; {CORRECT}") from None
+    socks = pool.connection_pool_kw.get("_socks_options")
+    if socks and login.proxy:
+        socks["username"], socks["password"] = login.proxy.user or None, login.proxy.password or None
     if configuration.verify_ssl and configuration.ssl_ca_cert:
         # Python 3.13 refuses cluster CAs without key identifiers (EKS, old kubeadm), which kubectl accepts.
         context = urllib3.util.ssl_.create_urllib3_context()
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         pool.connection_pool_kw["ssl_context"] = context
     return pool
-
-
-def _unquote_login(pool: Any) -> None:
-    """Give a SOCKS proxy its login as it is meant: urllib3 takes it as it stands in the URL."""
-    options = pool.connection_pool_kw.get("_socks_options") or {}
-    for field in ("username", "password"):
-        if options.get(field):
-            options[field] = unquote(options[field])
 
 
 def to_kubelets(configuration: Any, insecure: bool) -> Callable[[], Any]:

@@ -11,7 +11,7 @@ import msgspec
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.collect import impersonation, pools, wire
-from kubectl_cgaudit.collect.credentials import configure, in_cluster, own_namespace
+from kubectl_cgaudit.collect.credentials import in_cluster, log_in, moment, own_namespace
 from kubectl_cgaudit.collect.http import (
     Ahead,
     Answer,
@@ -63,17 +63,21 @@ class Api:
 
     def _log_in(self) -> None:
         choice = choose(self._connection)
-        configuration = configure(choice) if choice else in_cluster()
+        login = log_in(choice) if choice else in_cluster()
+        configuration = login.configuration
         where = choice.where if choice else "in-cluster service account"
         self._base: str = configuration.host.rstrip("/")
         self.host = host_of(self._base)
         self.source = f"cluster {self.host} ({where})"
         self.namespace = self._connection.home or (choice.namespace if choice else own_namespace())
-        self.unverified = self._base.startswith("https://") and not configuration.verify_ssl
+        self.encrypted = choice.encrypted if choice else True
+        """Whether the server is asked with https. Where it is not, no credentials are sent."""
+        self.unverified = self.encrypted and not configuration.verify_ssl
         self._configuration = configuration
         self._headers = impersonation.headers(self._connection, choice.user if choice else {})
-        self._pool = pools.to_server(configuration)
+        self._pool = pools.to_server(login)
         self._proxy: str | None = configuration.proxy
+        self._expires = login.expires
 
     def __enter__(self) -> "Api":
         return self
@@ -113,7 +117,7 @@ class Api:
                 door, answer = ahead.result() if ahead else self._ask(path)
                 if answer.status == _UNAUTHORIZED:
                     if renewed or not self._were_good(door):
-                        raise self._refused(f"; {_LOG_IN}")
+                        raise self._refused(self._after_refusal())
                     # Tokens expire while a large cluster is read.
                     renewed = True
                     self.renew(door)
@@ -139,7 +143,7 @@ class Api:
     def _were_good(self, refused: Door) -> bool:
         """Whether refused credentials counted once. A log-in whose result never did may ask somebody, for each list anew."""
         with self._lock:
-            return self._met and not (self.unproven and self._pool is refused.pool)
+            return self.encrypted and self._met and not (self.unproven and self._pool is refused.pool)
 
     def _prove(self, door: Door) -> None:
         with self._lock:
@@ -161,9 +165,20 @@ class Api:
             patience.spend(attempt * self._seconds)
         return False
 
+    def _after_refusal(self) -> str:
+        """What may be wrong with refused credentials, and what to do."""
+        now = time.time()
+        if self._expires is not None and self._expires <= now:
+            ended = f"they ended at {moment(self._expires)}, and this machine's clock is at {moment(now)}"
+            return f": {ended}; log in again, or correct the clock"
+        return f"; {_LOG_IN}"
+
     def _refused(self, more: str) -> ClusterError:
         """The error for credentials that count no more: once something was read, what is missing is a part of it."""
         said = f"{self.host} refused the credentials (401 Unauthorized){more}"
+        if not self.encrypted:
+            wanted = f"{self.host} wants credentials (401 Unauthorized), and none are sent over http://"
+            said = f"{wanted}; correct server in the kubeconfig to https://"
         return RequestError(said, said.rpartition("; ")[0], _UNAUTHORIZED) if self._met else ClusterError(said)
 
     def _ask(self, path: str) -> tuple[Door, Answer]:

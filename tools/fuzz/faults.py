@@ -119,7 +119,7 @@ def world(folder: Path) -> Iterator[World]:
     live.pages, kubelet._BUSY_PAUSE = short, 0.0
     store = Store(CLUSTER, folder / "store")
     try:
-        with Simulator(CLUSTER, token="secret", store=store) as simulator:  # noqa: S106
+        with Simulator(CLUSTER, token="secret", tls=True, store=store) as simulator:  # noqa: S106
             yield World(simulator, folder / "config")
     finally:
         store.close()
