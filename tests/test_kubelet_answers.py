@@ -298,7 +298,7 @@ def test_a_small_cluster_is_asked_fewer_nodes_at_once(monkeypatch, nodes, at_onc
         running -= done > 0
 
     monkeypatch.setattr(kubelet, "_start", start)
-    assert list(kubelet._together(lambda node, talk: None, names, {}, ended, 9.0)) == names
+    assert list(kubelet._together(lambda node, talk: None, names, {}, ended, 9.0, str)) == names
     assert (running, most) == (0, at_once)
 
 

@@ -57,7 +57,10 @@ def test_the_connections_of_each_kubelet_are_closed(says):
         return door_
 
     api = SimpleNamespace(
-        unproven=False, kubelet_doors=lambda *flags: asked.append(flags) or door_to, door=lambda *limits: None
+        hide=str,
+        unproven=False,
+        kubelet_doors=lambda *flags: asked.append(flags) or door_to,
+        door=lambda *limits: None,
     )
     with suppress(KeyError):
         directly(api, {"n1": ("10.0.0.1", 65535), "n2": ("10.0.0.1", 65536), "n3": ("10.0.0.1", 0)}, insecure=True)
@@ -246,7 +249,10 @@ def test_direct_credentials_that_are_renewed_and_cannot_be_used_are_said():
 
     refusing.pool = SimpleNamespace(clear=lambda: None)
     api = SimpleNamespace(
-        unproven=False, kubelet_doors=lambda *flags: door_to, door=lambda *limits: Scripted(Answer(200, b"{}"))
+        hide=str,
+        unproven=False,
+        kubelet_doors=lambda *flags: door_to,
+        door=lambda *limits: Scripted(Answer(200, b"{}")),
     )
     assert directly(api, {"n1": ("10.0.0.1", 10250)})["n1"] == no_answers(
         "n1",

@@ -11,6 +11,8 @@ from kubectl_cgaudit.errors import InputError
 
 _AGAIN = "ask again"
 _SHOWN = 60
+_LARGEST = 1 << 20
+"""Of a configuration, in bytes: they take a few thousand."""
 _LONGEST_PERIOD_US = 1_000_000
 
 
@@ -36,6 +38,8 @@ class _Configz(Struct):
 
 def config(body: bytes) -> KubeletConfig:
     """What /configz says. Raises InputError when it is none."""
+    if len(body) > _LARGEST:
+        raise InputError(f"the answer is larger than {_LARGEST >> 20} MiB; {_AGAIN}")
     try:
         said = msgspec.json.decode(body, type=_Configz).kubeletconfig
     except msgspec.ValidationError as error:

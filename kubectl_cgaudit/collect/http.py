@@ -15,44 +15,51 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kubectl_cgaudit.errors import ClusterError
 
 CHECK = "check the server in the kubeconfig and the network (VPN, proxy, firewall)"
 UNTRUSTED = "its TLS certificate is not trusted"
+_EXCERPT = 60
+_MARGIN = 2000
+"""Characters beyond a cut that are looked at: a credential is known for what it is, and what follows it is shown."""
+_LONGEST_TEXT = 10_000
+Hide = Callable[[str], str]
 
 
 class RequestError(ClusterError):
     """A request without a usable answer.
 
-    `status` is 0 where there was none; `why` is the reason alone; `silent` says that a whole timeout went by.
+    `status` is 0 where there was none; `why` is the reason alone; `silent` says that a whole timeout went by, `final` that
+    the same would come again.
     """
 
-    def __init__(self, message: str, why: str, status: int = 0, *, silent: bool = False) -> None:
+    def __init__(self, message: str, why: str, status: int = 0, *, silent: bool = False, final: bool = False) -> None:
         super().__init__(message)
         self.why = why
         self.status = status
         self.silent = silent
+        self.final = final
 
 
 class UnreachableError(RequestError):
     """No connection: another request to the same server will fail as this one did."""
 
 
-def excerpt(body: bytes) -> str:
-    """The first 60 bytes of a body, as text."""
-    return body[:60].decode("utf-8", "replace")
+def excerpt(body: bytes, hide: Hide = str) -> str:
+    """Return the first 60 characters of a body, without what `hide` takes out."""
+    return hide(body[: _EXCERPT + _MARGIN].decode("utf-8", "replace"))[:_EXCERPT]
 
 
-def printable(text: str, limit: int) -> str:
-    """A server's text in one harmless line."""
-    line = " ".join(text.split())
-    return "".join(c if c.isprintable() else "?" for c in line[:limit])
+def printable(text: str, limit: int, hide: Hide = str) -> str:
+    """Return a server's text in one harmless line, without what `hide` takes out."""
+    line = " ".join(text[:_LONGEST_TEXT].split())
+    return "".join(c if c.isprintable() else "?" for c in hide(line[: limit + _MARGIN])[:limit])
 
 
-def no_answer(error: BaseException, host: str, seconds: float | None) -> RequestError:
+def no_answer(error: BaseException, host: str, seconds: float | None, hide: Hide = str) -> RequestError:
     """The error for a request without an answer; `seconds` is how long was waited once there was a connection."""
     causes = _causes(error)
     tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
@@ -71,7 +78,7 @@ def no_answer(error: BaseException, host: str, seconds: float | None) -> Request
         why, step = "the connection was closed before an answer came", CHECK
     elif not timed_out:
         texts = [str(getattr(cause, "strerror", "") or cause) for cause in causes]
-        why, step = printable(texts[-1], 200), CHECK
+        why, step = printable(texts[-1], 200, hide), CHECK
     elif seconds is None:
         why, step = "no connection within a few seconds", f"{CHECK}, or give it longer with --request-timeout"
     else:
@@ -160,6 +167,88 @@ def _raise(error: BaseException) -> NoReturn:
     raise error
 
 
+_RUNNING = threading.local()
+"""The attempt that each thread makes."""
+
+
+class Attempt:
+    """One attempt at a request. It knows its connection, so that another thread can end it."""
+
+    def __init__(self) -> None:
+        self._connection: Any = None
+        self._over = threading.Event()
+
+    def run(self, request: Callable[[], _Result]) -> _Result:
+        """Return what a request returns."""
+        _RUNNING.attempt = self
+        try:
+            return request()
+        finally:
+            _RUNNING.attempt = self._connection = None
+            self._over.set()
+
+    def end(self) -> None:
+        """Shut its connection down, at which its thread ends instead of reading on as long as something trickles in."""
+        self._shut_down()
+        if not self._over.is_set():
+            Ahead(self._shut_down_until_over)
+
+    def _shut_down_until_over(self) -> None:
+        # One that is still being connected has no socket yet.
+        while not self._over.wait(_TICK):
+            self._shut_down()
+
+    def _shut_down(self) -> None:
+        used = getattr(self._connection, "sock", None)
+        # TLS through an HTTPS proxy is TLS within TLS.
+        used = getattr(used, "socket", used)
+        if isinstance(used, socket.socket):
+            with suppress(OSError):
+                # Not what TLS makes of it, which would answer the other thread's read with a text in the clear.
+                socket.socket.shutdown(used, socket.SHUT_RDWR)
+
+
+def note_connection(connection: Any) -> None:
+    """Say over which connection the attempt of this thread goes."""
+    attempt = getattr(_RUNNING, "attempt", None)
+    if attempt:
+        attempt._connection = connection
+
+
+class Attempts:
+    """The attempts that are under way at a server and its kubelets."""
+
+    def __init__(self) -> None:
+        self._running: set[Attempt] = set()
+        self._lock = threading.Lock()
+
+    def run(self, request: Callable[[], _Result], seconds: float) -> _Result:
+        """Return what a request returns within so many seconds. Raises TimeoutError, and ends the attempt, where it takes longer."""
+        attempt = Attempt()
+
+        def made() -> _Result:
+            try:
+                return attempt.run(request)
+            finally:
+                with self._lock:
+                    self._running.discard(attempt)
+
+        with self._lock:
+            self._running.add(attempt)
+        try:
+            return Ahead(made).result(seconds)
+        except TimeoutError:
+            attempt.end()
+            raise
+
+    def end(self) -> None:
+        """End them all."""
+        with self._lock:
+            running = list(self._running)
+        for attempt in running:
+            attempt.end()
+
+
 CONNECT_SECONDS = 4.0
 _PART = 1 << 20
 _TICK = 0.05
@@ -208,6 +297,9 @@ class Door(Struct, frozen=True):
     """The largest body, in bytes, packed or not."""
     connect: float | None = None
     """Seconds for one connection attempt; None for CONNECT_SECONDS."""
+    hide: Hide = str
+    """Take the caller's credentials out of a text of the server."""
+    attempts: Attempts = field(default_factory=Attempts)
 
     def get(self, path: str, ends: float) -> Answer:
         """GET a path. Raises RequestError when the answer is not whole in time (time.monotonic), damaged, or too large."""
@@ -219,7 +311,7 @@ class Door(Struct, frozen=True):
         left = max(min(self.seconds, ends - began), 0.001)
         try:
             # Headers that trickle in have no end for urllib3, which waits for each piece anew.
-            return Ahead(partial(self._ask, path, began, left)).result(left + _GRACE)
+            return self.attempts.run(partial(self._ask, path, began, left), left + _GRACE)
         except TimeoutError as error:
             raise no_answer(error, self.shown, self.seconds) from None
 
@@ -243,7 +335,8 @@ class Door(Struct, frozen=True):
                 headers = response.headers
                 encoding = headers.get("Content-Encoding", "").strip().lower() if body else ""
                 if encoding not in (*_NOT_PACKED, *_GZIP_NAMES):
-                    raise self._unusable(f"the answer is packed as {printable(encoding, 40)}, and gzip was asked for")
+                    packing = printable(encoding, 40, self.hide)
+                    raise self._unusable(f"the answer is packed as {packing}, and gzip was asked for")
                 packed = encoding in _GZIP_NAMES
                 chunked = "chunked" in headers.get("Transfer-Encoding", "").lower()
                 return Answer(
@@ -258,7 +351,7 @@ class Door(Struct, frozen=True):
                 response.close()
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             late = time.monotonic() >= began + left - _TICK
-            failure = no_answer(error, self.shown, self.seconds if late else None)
+            failure = no_answer(error, self.shown, self.seconds if late else None, self.hide)
             if response is not None and isinstance(error, urllib3.exceptions.ProtocolError):
                 failure = self._unusable("the answer breaks off")
             if isinstance(error, _unconnected()) or (isinstance(error, urllib3.exceptions.TimeoutError) and not late):
@@ -295,7 +388,7 @@ class Door(Struct, frozen=True):
 
     def _too_large(self) -> RequestError:
         why = f"larger than {self.limit >> 20} MiB"
-        return RequestError(f"{self.shown} cannot be asked: the answer is {why}; {CHECK}", why)
+        return RequestError(f"{self.shown} cannot be asked: the answer is {why}; {CHECK}", why, final=True)
 
     def _unusable(self, why: str) -> RequestError:
         return RequestError(f"{self.shown} cannot be asked: {why}; {CHECK}", why)

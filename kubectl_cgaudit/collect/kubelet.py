@@ -9,8 +9,9 @@ from functools import partial
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from kubectl_cgaudit.collect.http import UNTRUSTED, Answer, RequestError, UnreachableError
+from kubectl_cgaudit.collect.http import UNTRUSTED, Answer, Hide, RequestError, UnreachableError
 from kubectl_cgaudit.collect.kubelet_answers import (
     CADVISOR,
     CONFIGZ,
@@ -76,7 +77,7 @@ def from_proxy(
         else:
             talk.missing(f"cannot be asked for ({node[:_SHOWN]!r} is no name of a node)")
 
-    return _together(ask, nodes, pods_by_node, progress, seconds)
+    return _together(ask, nodes, pods_by_node, progress, seconds, lambda text: api.hide(text))
 
 
 def from_kubelets(
@@ -107,7 +108,7 @@ def from_kubelets(
         finally:
             own_port.close()
 
-    return _together(ask, list(addresses), pods_by_node, progress, seconds)
+    return _together(ask, list(addresses), pods_by_node, progress, seconds, lambda text: api.hide(text))
 
 
 def _is_address(host: str) -> bool:
@@ -118,7 +119,7 @@ def _is_address(host: str) -> bool:
 
 
 def _together(
-    ask: _Ask, nodes: Sequence[str], pods_by_node: Pods, progress: Progress, seconds: float
+    ask: _Ask, nodes: Sequence[str], pods_by_node: Pods, progress: Progress, seconds: float, hide: Hide
 ) -> dict[str, KubeletAnswers]:
     """Ask the nodes, a few at once. Each has its time, and what is waited for nothing has an end for all together."""
     answers: dict[str, KubeletAnswers] = {}
@@ -140,7 +141,9 @@ def _together(
                 talk.ends = 0.0
                 talk.missing(f"could not be read (no answer within {seconds:g} s)")
                 vain += time.monotonic() - talk.began - talk.answering
-                answers[node] = understand(node, dict(talk.bodies), dict(talk.reasons), pods_by_node.get(node, set()))
+                known = understand(node, dict(talk.bodies), dict(talk.reasons), pods_by_node.get(node, set()))
+                # What a kubelet said is quoted there, and it may have repeated the token.
+                answers[node] = replace(known, problems=tuple(map(hide, known.problems)))
                 progress("kubelets", len(answers), expected)
     finally:
         for talk in talks.values():

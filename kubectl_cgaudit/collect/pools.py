@@ -3,11 +3,12 @@
 import ssl
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from kubectl_cgaudit.collect.credentials import Login
+from kubectl_cgaudit.collect.http import note_connection
 from kubectl_cgaudit.collect.kubeconfig import LOG_IN
 from kubectl_cgaudit.collect.proxy import CORRECT
 from kubectl_cgaudit.errors import ClusterError
@@ -30,6 +31,7 @@ def to_server(login: Login) -> Any:
     socks = pool.connection_pool_kw.get("_socks_options")
     if socks and login.proxy:
         socks["username"], socks["password"] = login.proxy.user or None, login.proxy.password or None
+    _note_connections(pool)
     if configuration.verify_ssl and configuration.ssl_ca_cert:
         # Python 3.13 refuses cluster CAs without key identifiers (EKS, old kubeadm), which kubectl accepts.
         context = urllib3.util.ssl_.create_urllib3_context()
@@ -60,7 +62,31 @@ def to_kubelets(configuration: Any, insecure: bool) -> Callable[[], Any]:
         raise ClusterError(
             f"the certificates of the kubeconfig cannot be used: {error.strerror or error}; {LOG_IN}"
         ) from None
-    return partial(urllib3.PoolManager, num_pools=1, ssl_context=context, cert_reqs=context.verify_mode.name)
+
+    def pool() -> Any:
+        made = urllib3.PoolManager(num_pools=1, ssl_context=context, cert_reqs=context.verify_mode.name)
+        _note_connections(made)
+        return made
+
+    return pool
+
+
+def _note_connections(manager: Any) -> None:
+    """Let every attempt at a request know its connection."""
+    manager.pool_classes_by_scheme = {
+        scheme: _noting(pool_class) for scheme, pool_class in manager.pool_classes_by_scheme.items()
+    }
+
+
+@cache
+def _noting(pool_class: type[Any]) -> type[Any]:
+    class Noting(pool_class):  # type: ignore[misc]
+        def _get_conn(self, timeout: float | None = None) -> Any:
+            connection = super()._get_conn(timeout)
+            note_connection(connection)
+            return connection
+
+    return Noting
 
 
 def host_of(url: str) -> str:

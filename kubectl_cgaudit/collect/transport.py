@@ -15,6 +15,7 @@ from kubectl_cgaudit.collect.credentials import in_cluster, log_in, moment, own_
 from kubectl_cgaudit.collect.http import (
     Ahead,
     Answer,
+    Attempts,
     Door,
     RequestError,
     UnreachableError,
@@ -25,10 +26,12 @@ from kubectl_cgaudit.collect.http import (
 from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from kubectl_cgaudit.collect.patience import PASSING, TRIES, Patience
 from kubectl_cgaudit.collect.pools import host_of
+from kubectl_cgaudit.collect.redaction import Redaction
 from kubectl_cgaudit.errors import ClusterError
 
 _READ_SECONDS = 60.0
-_LARGEST = 1 << 30
+_LARGEST = 256 << 20
+"""Of a page, in bytes: 500 pods of 500 KiB each, of which none comes near."""
 _AFTER_SILENCE = 2
 _IN_FLIGHT = 2
 _UNAUTHORIZED = 401
@@ -58,6 +61,8 @@ class Api:
         self.unproven = False
         """Whether the credentials came by renewing and have not counted yet."""
         self._locked_out = ""
+        self._attempts = Attempts()
+        self._secrets: set[str] = set()
         self._connect: float | None = None
         self._log_in()
 
@@ -78,6 +83,10 @@ class Api:
         self._pool = pools.to_server(login)
         self._proxy: str | None = configuration.proxy
         self._expires = login.expires
+        # A late answer may repeat credentials that were renewed meanwhile.
+        self._secrets.update(login.secrets())
+        self.hide = Redaction(self._secrets)
+        """Take the credentials out of a text of the server or a kubelet."""
 
     def __enter__(self) -> "Api":
         return self
@@ -87,6 +96,7 @@ class Api:
     ) -> None:
         self._closed = True
         self._ahead.clear()
+        self._attempts.end()
         self._pool.clear()
 
     def fetch(
@@ -153,7 +163,7 @@ class Api:
 
     def _waits(self, failure: RequestError, attempt: int, patience: Patience) -> bool:
         """Wait after a failed attempt; False, at once, where another would not help or was the last one."""
-        if failure.status == _UNAUTHORIZED:
+        if failure.final or failure.status == _UNAUTHORIZED:
             return False
         # A server that was never met is more likely wrong than away.
         if isinstance(failure, UnreachableError) and not self._met:
@@ -213,7 +223,12 @@ class Api:
 
     def door(self, seconds: float, limit: int) -> Door:
         """The API server, to be asked by several threads."""
-        return Door(self._pool, self._base, self._all_headers(), self.host, seconds, limit, self._connect)
+        return self._made_door(self._pool, self._base, self._all_headers(), self.host, seconds, limit, self._connect)
+
+    def _made_door(
+        self, pool: Any, base: str, headers: Any, shown: str, seconds: float, limit: int, connect: float | None = None
+    ) -> Door:
+        return Door(pool, base, headers, shown, seconds, limit, connect, self.hide, self._attempts)
 
     def kubelet_doors(self, insecure: bool, seconds: float, limit: int) -> Callable[[str, int], Door]:
         """The kubelets' own ports, past any proxy. Each gets the caller's credentials: none knows impersonation.
@@ -234,7 +249,7 @@ class Api:
                     reached = reach()
                 _, pool, headers = reached
             shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-            return Door(pool(), f"https://{shown}", headers, shown, seconds, limit)
+            return self._made_door(pool(), f"https://{shown}", headers, shown, seconds, limit)
 
         return door
 
@@ -246,7 +261,7 @@ class Api:
             message = msgspec.json.decode(answer.body, type=wire.Status).message
         except wire.UNDECODABLE:
             message = ""
-        said = printable(message or repr(excerpt(answer.body)), 300)
+        said = printable(message or repr(excerpt(answer.body, self.hide)), 300, self.hide)
         why = f"{answer.status}: {said}"
         shown = path.partition("?")[0]
         return RequestError(
@@ -257,7 +272,7 @@ class Api:
 
     def _redirect(self, path: str, answer: Answer) -> RequestError:
         """The error for an answer that points elsewhere, where the credentials are not sent."""
-        why = f"{answer.status}: it points to {printable(answer.location, 200)}"
+        why = f"{answer.status}: it points to {printable(answer.location, 200, self.hide)}"
         shown = path.partition("?")[0]
         return RequestError(
             f"{self.host} answered GET {shown} with {why}; correct server in the kubeconfig", why, answer.status
@@ -266,7 +281,7 @@ class Api:
     def garbage(self, path: str, answer: Answer, expected: str) -> RequestError:
         """The error for a body that is not what it should be."""
         shown = path.partition("?")[0]
-        came = repr(excerpt(answer.body))
+        came = repr(excerpt(answer.body, self.hide))
         return RequestError(
             f"{self.host} answered GET {shown} with no {expected} but with {came}; "
             "check that the server in the kubeconfig is a Kubernetes API and no login page or proxy",
@@ -283,7 +298,9 @@ class Api:
                 self._connect = said or min(connect_seconds(peer, host_of(peer)), self._seconds)
                 shown = self.host + (f" through the proxy {host_of(self._proxy)}" if self._proxy else "")
                 headers = self._all_headers()
-                self._door = Door(self._pool, self._base, headers, shown, self._seconds, _LARGEST, self._connect)
+                self._door = self._made_door(
+                    self._pool, self._base, headers, shown, self._seconds, _LARGEST, self._connect
+                )
             return self._door
 
     def _all_headers(self) -> Any:

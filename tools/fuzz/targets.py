@@ -46,6 +46,7 @@ class Canned(Api):
     def __init__(self, answers: Callable[[str], Answer]) -> None:
         self.host = "api.example:6443"
         self.namespace = "shop"
+        self.hide = str
         self._answers = answers
 
     def fetch(self, path: str, understand: Callable[[Answer], _Understood], **_: object) -> _Understood:
