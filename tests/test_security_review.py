@@ -111,7 +111,7 @@ SCENARIOS = {
     "plugin": Scenario([], LIVE | {PLUGIN}, user="exec"),
     "plugin's certificate": Scenario([], LIVE | {PLUGIN, GIVEN}, user="exec-certificate", headers=CERTIFIED),
     "system": Scenario([], frozenset((READS, THERE, NO_AUTHORITY)), cluster="system"),
-    "without TLS": Scenario([], frozenset((READS, THERE)), cluster="http"),
+    "without TLS": Scenario([], frozenset((READS, THERE)), user="exec", cluster="http", headers=CERTIFIED),
     "through a proxy": Scenario([], TAB | {PROXIED}, cluster="proxy", code=1),
     "pod": Scenario([], frozenset((READS, POD)), cluster="pod"),
     "tab: node": Scenario(["__complete", "tree", ""], TAB | {"Tab: a node"}),

@@ -18,10 +18,13 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from kubectl_cgaudit.collect.credentials import moment
 from kubectl_cgaudit.errors import ClusterError
 
 CHECK = "check the server in the kubeconfig and the network (VPN, proxy, firewall)"
 UNTRUSTED = "its TLS certificate is not trusted"
+_AT_ANOTHER_TIME = (9, 10)
+"""OpenSSL's X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED."""
 _EXCERPT = 60
 _MARGIN = 2000
 """Characters beyond a cut that are looked at: a credential is known for what it is, and what follows it is shown."""
@@ -67,6 +70,9 @@ def no_answer(error: BaseException, host: str, seconds: float | None, hide: Hide
     if isinstance(tls, ssl.SSLCertVerificationError):
         why = f"{UNTRUSTED}: {tls.verify_message.rstrip('.')}"
         step = "check certificate-authority and tls-server-name in the kubeconfig"
+        if getattr(tls, "verify_code", 0) in _AT_ANOTHER_TIME:
+            why = f"{why}, and this machine's clock is at {moment(time.time())}"
+            step = "correct the clock, or have the certificate renewed"
     elif tls is not None:
         why = f"TLS failed: {(tls.reason or tls.strerror or 'unknown').replace('_', ' ').lower()}"
         step = "check that the server speaks HTTPS, and the certificates and keys in the kubeconfig"
@@ -223,7 +229,7 @@ class Attempts:
         self._lock = threading.Lock()
 
     def run(self, request: Callable[[], _Result], seconds: float) -> _Result:
-        """Return what a request returns within so many seconds. Raises TimeoutError, and ends the attempt, where it takes longer."""
+        """Return what a request returns. Raises TimeoutError, and ends the attempt, where it takes longer than `seconds`."""
         attempt = Attempt()
 
         def made() -> _Result:

@@ -6,13 +6,14 @@ Where the next one is stands at the beginning of each, so it is asked for before
 import re
 from collections.abc import Iterator
 from functools import partial
+from hashlib import blake2b
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit.collect import wire
-from kubectl_cgaudit.collect.http import Ahead, Answer, RequestError, printable
+from kubectl_cgaudit.collect.http import CHECK, Ahead, Answer, RequestError, printable
 from kubectl_cgaudit.collect.transport import Api
 from kubectl_cgaudit.text import plural
 
@@ -22,6 +23,14 @@ _RENEWALS = 3
 _EMPTY_PAGES = 20
 _FAR_MORE, _AND = 2, 10_000
 """A list that grows while it expires and is continued has more objects than its first page announced, but not so many."""
+_TIMES = 20
+"""So many times the objects that were asked for may come in one page: a server may ignore the limit."""
+_MOST_COMMAS = 4_000_000
+"""Of a page, counted before it is decoded: each may be an object of 88 bytes. 500 pods have 8,000 each with that."""
+_MOST_PAGES, _MOST_OBJECTS = 5_000, 2_000_000
+"""Of a list. Kubernetes is made for 150,000 pods, which are 300 pages."""
+_LONGEST_TOKEN = 64 << 10
+_NO_END = "the server's list does not end"
 _HEAD = 2000
 _SHOWN = 20
 _CONTINUED = (
@@ -80,7 +89,7 @@ def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
         path = _after(first, token)
         page = api.fetch(
             path,
-            partial(_understood, api, path, resource),
+            partial(_understood, api, path, resource, size),
             spare=bool(resource.instead),
             leads_to=partial(_leads_to, first),
         )
@@ -114,7 +123,8 @@ def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
 class _Course(Struct):
     """How a list went so far, by which one is known that never ends."""
 
-    tokens: set[str] = msgspec.field(default_factory=set)
+    tokens: set[bytes] = msgspec.field(default_factory=set)
+    """A digest of each: how long they are is the server's to say."""
     expected: int | None = None
     came: int = 0
     empty: int = 0
@@ -131,15 +141,19 @@ class _Course(Struct):
 
     def strays(self, token: str, count: int, left: int | None) -> str:
         """Why there is no end where a page leads; empty where there may be one."""
-        if token in self.tokens:
+        if len(token) > _LONGEST_TOKEN:
+            return f"its continue token is longer than {_LONGEST_TOKEN >> 10} KiB"
+        digest = blake2b(token.encode(errors="replace"), digest_size=16).digest()
+        if digest in self.tokens:
             return "the server repeats its continue token"
-        self.tokens.add(token)
+        self.tokens.add(digest)
         self.came += count
         self.empty = 0 if count else self.empty + 1
         if self.expected is None and left is not None:
             self.expected = self.came + left
         far_more = self.expected is not None and self.came > _FAR_MORE * self.expected + _AND
-        return "the server's list does not end" if far_more or self.empty >= _EMPTY_PAGES else ""
+        too_many = len(self.tokens) >= _MOST_PAGES or self.came > _MOST_OBJECTS
+        return _NO_END if far_more or too_many or self.empty >= _EMPTY_PAGES else ""
 
 
 def _after(first: str, token: str) -> str:
@@ -153,19 +167,24 @@ def _leads_to(first: str, answer: Answer) -> str | None:
     return _after(first, token[1].decode("ascii", "replace")) if token else None
 
 
-def _understood(api: Api, path: str, resource: Resource, answer: Answer) -> wire.Page | Answer:
+def _understood(api: Api, path: str, resource: Resource, size: int, answer: Answer) -> wire.Page | Answer:
     """The page, or the answer where it has another status.
 
-    Raises RequestError where the body is no such list, or does not lead on to its end.
+    Raises RequestError where the body is no such list, holds far more than was asked for, or does not lead on to its end.
     """
     if answer.status != _OK:
         return answer
+    far_more = f"a page holds more than {_TIMES} times the {size} objects that were asked for"
+    if answer.body.count(b",") > _MOST_COMMAS:
+        raise _refused(api, resource, far_more)
     try:
         page = msgspec.json.decode(answer.body, type=wire.Page)
     except wire.UNDECODABLE:
         page = wire.Page()
     if page.kind != f"{resource.kind}List":
         raise api.garbage(path, answer, f"list of {resource.plural}")
+    if len(page.items or ()) > _TIMES * size:
+        raise _refused(api, resource, far_more)
     metadata = page.metadata or wire.ListMetadata()
     if metadata.remaining_item_count and not metadata.continue_:
         why = f"the server says that {metadata.remaining_item_count} more come and gives no continue token"
@@ -173,9 +192,15 @@ def _understood(api: Api, path: str, resource: Resource, answer: Answer) -> wire
     return page
 
 
+def _refused(api: Api, resource: Resource, why: str) -> RequestError:
+    """The error for a page that would be as large if it were asked for again."""
+    return RequestError(f"{api.host}: {resource.plural} cannot be listed, {why}; {CHECK}", why, final=True)
+
+
 def _fresh_token(answer: Answer) -> str:
     try:
         metadata = msgspec.json.decode(answer.body, type=wire.Status).metadata
     except wire.UNDECODABLE:
         return ""
-    return (metadata.continue_ if metadata else None) or ""
+    token = (metadata.continue_ if metadata else None) or ""
+    return token if len(token) <= _LONGEST_TOKEN else ""
