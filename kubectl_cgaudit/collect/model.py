@@ -172,6 +172,8 @@ class Node(Struct, frozen=True):
     ready_since: str | None
     """When its Ready condition last changed, RFC 3339; a restart of the machine changes it."""
     standing: Standing = "Ready"
+    provider: str = ""
+    """What stands before the first `:` of spec.providerID: `aws`, `gce`, `kind`. The rest names accounts and machines."""
 
 
 class KubeletConfig(Struct, frozen=True):

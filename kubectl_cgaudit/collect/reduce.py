@@ -1,5 +1,6 @@
 """From an API object to the few numbers that are kept of it."""
 
+import re
 from collections.abc import Callable
 
 from kubectl_cgaudit.collect import wire
@@ -26,6 +27,8 @@ _QOS: dict[str, Qos] = {"Guaranteed": "Guaranteed", "Burstable": "Burstable", "B
 _FINISHED = {"Succeeded", "Failed"}
 _VIRTUAL_TYPES = {"virtual-kubelet", "kwok", "virtual-node"}
 _KUBELET_PORT = 10250
+# Oracle's has no scheme, but begins with this word.
+_PROVIDER = re.compile(r"[a-z][a-z0-9-]{0,30}(?=://)|ocid1(?=\.)")
 _CGROUP_ROOT = "/sys/fs/cgroup"
 _RESIZES = {"PodResizePending", "PodResizeInProgress"}
 _NOT_GRANTED = {"Proposed", "Deferred", "Infeasible"}
@@ -62,7 +65,14 @@ def node(raw: wire.Node, same: Same) -> Node:
         kubelet_port=_kubelet_port(status),
         ready_since=ready.last_transition_time if ready else None,
         standing=_standing(raw.metadata, ready),
+        provider=same(_provider(raw.spec.provider_id if raw.spec else "")),
     )
+
+
+def _provider(provider_id: str) -> str:
+    """Return the cloud or tool that made the node: `azure` of `azure:///subscriptions/...`; empty if it has no such form."""
+    found = _PROVIDER.match(provider_id)
+    return found[0] if found else ""
 
 
 def _standing(metadata: wire.NodeMetadata, ready: wire.Condition | None) -> Standing:

@@ -215,10 +215,17 @@ class NodeMetadata(Metadata, rename="camel", gc=False):
     deletion_timestamp: str | None = None
 
 
+class NodeSpec(Struct, gc=False):
+    """spec of a Node."""
+
+    provider_id: str = field(default="", name="providerID")
+
+
 class Node(Struct, gc=False):
     """v1 Node."""
 
     metadata: NodeMetadata = field(default_factory=NodeMetadata)
+    spec: NodeSpec | None = None
     status: NodeStatus | None = None
 
 

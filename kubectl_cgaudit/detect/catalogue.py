@@ -1,7 +1,7 @@
-"""What platforms are known to run: the rules of `catalogue.yaml`, held against a node's own strings."""
+"""What platforms are known to run: the rows of `catalogue.yaml`, held against a node's own strings."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from typing import Literal
@@ -10,13 +10,17 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_cgaudit import yaml_reader
+from kubectl_cgaudit.cgroups.paths import Driver
+from kubectl_cgaudit.cgroups.weights import Formula
 from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect.evidence import Evidence
+from kubectl_cgaudit.detect.state import CgroupVersion
 
-Subject = Literal["cgroup", "runtime:default"]
 Numbers = tuple[int, ...]
 
 _LABEL = "label:"
+SUBJECTS = ("cgroup", "runtime:default", "host", "services", "reserve", "kubepods", "burstable", "pod-quota")
+"""What a row may be about, beside `root:NAME`: the comment at the head of the file says which value means what."""
 
 
 class Span(Struct, frozen=True):
@@ -40,19 +44,62 @@ class Row(Struct, frozen=True, forbid_unknown_fields=True):
     """A row of the catalogue.
 
     `match` gives the pattern each field has to fit; `within` the versions they may have together, one of
-    its entries being enough. A row without a value keeps the weaker ones after it from guessing.
+    its entries being enough. A row without a value keeps the rows after it from guessing.
     """
 
     id: str
     date: str
-    """When its source was read."""
+    """When its source was read; of status `unknown`, when a source was looked for and none found."""
     source: str
     status: Literal["verified", "inferred", "ambiguous", "unknown"]
-    about: Subject
+    about: str
+    """One of SUBJECTS, or `root:NAME` for a top-level cgroup beside kubepods and system.slice."""
     match: dict[str, str]
     note: str
-    value: Literal["linear", "quadratic", "none", "v1", "v2"] | None = None
-    confidence: Literal["likely", "hint"] = "hint"
+    value: str | None = None
+    confidence: Literal["likely", "probable", "hint"] = "hint"
+    override: str = ""
+    """What may make a node of this platform differ. A probable row has one."""
+    within: tuple[dict[str, str], ...] = ()
+
+
+class Platform(Struct, frozen=True, forbid_unknown_fields=True):
+    """A release that `--to platform=ID` names: what its nodes run, where a source says so. None leaves the node as it is."""
+
+    id: str
+    date: str
+    source: str
+    note: str
+    cgroup: CgroupVersion | None = None
+    runtime: Formula | None = None
+    """The formula of every handler that sets a weight."""
+    kubelet: str | None = None
+    driver: Driver | None = None
+    root: dict[str, int] | None = None
+    """All that competes at the root beside kubepods and system.slice, with its weight; system.slice then has its default."""
+    services: str | None = None
+    """The top-level cgroup that holds the kubelet and the container runtime."""
+    reserve: str | None = None
+    """The rule of the reserve that the kubelet enforces on system.slice."""
+    next_of: dict[str, str] = {}
+    """The nodes whose next release may be this one, as a row's `match`: it changes what competes at their root."""
+    next_within: tuple[dict[str, str], ...] = ()
+
+
+class Command(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a platform tells what its nodes run, by a command of its own."""
+
+    id: str
+    date: str
+    source: str
+    about: str
+    match: dict[str, str]
+    command: str
+    """NODE in it stands for the node's name; other words in capitals are the user's to fill in."""
+    needs: str
+    shows: str
+    instead: bool = False
+    """Whether there is no logging in to such a node, nor a debug pod that could look."""
     within: tuple[dict[str, str], ...] = ()
 
 
@@ -61,10 +108,13 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
 
     patterns: dict[str, str]
     rows: tuple[Row, ...]
+    targets: tuple[Platform, ...] = ()
+    commands: tuple[Command, ...] = ()
 
 
-class _Rule(Struct, frozen=True):
-    row: Row
+class _Condition(Struct, frozen=True):
+    """What a node's strings have to be."""
+
     patterns: tuple[tuple[str, re.Pattern[str]], ...]
     within: tuple[tuple[tuple[str, tuple[Span, ...]], ...], ...]
 
@@ -80,6 +130,11 @@ class _Rule(Struct, frozen=True):
         )
 
 
+class _Rule(Struct, frozen=True):
+    row: Row
+    condition: _Condition
+
+
 @cache
 def catalogue() -> Catalogue:
     """The catalogue of the package, read once."""
@@ -88,7 +143,7 @@ def catalogue() -> Catalogue:
 
 
 def evidence(node: Node) -> Iterator[Evidence]:
-    """What the catalogue says of the node: at most one piece about each subject."""
+    """Yield what the catalogue says of the node: about each subject a piece, and another where that was read elsewhere."""
     if node.kind in ("windows", "virtual"):
         return
     fields, names = _looked_at()
@@ -99,32 +154,63 @@ def evidence(node: Node) -> Iterator[Evidence]:
     yield from _said(tuple([(field, strings[field]) for field in fields if field in strings]))
 
 
+def commands(node: Node, about: str) -> tuple[Command, ...]:
+    """Return the platform's own commands that answer a question about a node."""
+    return tuple(row for row in catalogue().commands if row.about == about and fits(node, row.match, row.within))
+
+
+def fits(node: Node, match: Mapping[str, str], within: Sequence[Mapping[str, str]] = ()) -> bool:
+    """Return whether a node's strings fit these patterns and ranges of versions."""
+    return _condition(match, within).fits(_strings(node))
+
+
 @cache
 def _looked_at() -> tuple[tuple[str, ...], tuple[re.Pattern[str], ...]]:
-    """The fields that any rule looks at, and the patterns of names."""
-    patterns = [each for rule in _rules() for each in rule.patterns]
+    """Return the fields that any rule looks at, and the patterns of names."""
+    patterns = [each for rule in _rules() for each in rule.condition.patterns]
     return tuple(sorted({field for field, _ in patterns})), tuple(found for field, found in patterns if field == "name")
 
 
 @lru_cache(maxsize=4096)
 def _said(seen: tuple[tuple[str, str], ...]) -> tuple[Evidence, ...]:
-    """What is said of all nodes with these strings."""
+    """Return what is said of all nodes with these strings."""
     return tuple(_evidence(dict(seen)))
 
 
 def _evidence(strings: Mapping[str, str]) -> Iterator[Evidence]:
-    for about in ("cgroup", "runtime:default"):
-        row = _speaker([rule.row for rule in _rules() if rule.row.about == about and rule.fits(strings)])
-        if row and row.value:
-            yield Evidence(about, row.value, row.confidence, f"platform rule {row.id}", _saw(row, strings))
+    fitting = [rule.row for rule in _rules() if rule.condition.fits(strings)]
+    for about in dict.fromkeys(row.about for row in fitting):
+        for row in _speakers([row for row in fitting if row.about == about]):
+            yield Evidence(
+                about,
+                row.value or "",
+                row.confidence,
+                f"platform rule {row.id}",
+                _saw(row, strings),
+                row.override,
+                "boot",
+                tuple(row.match),
+            )
 
 
-def _speaker(rows: list[Row]) -> Row | None:
-    """The first likely row, else the first at all; likely rows that disagree settle nothing."""
+def _speakers(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that count, of those about one subject that fit: the first, a likely one before all others.
+
+    A row that was read from other strings counts too, unless one without a value keeps the rows after it silent. Likely rows
+    that disagree settle nothing.
+    """
     likely = [row for row in rows if row.confidence == "likely"]
     if len({row.value for row in likely}) > 1:
-        return None
-    return next(iter(likely or rows), None)
+        return []
+    found: list[Row] = []
+    read: set[str] = set()
+    for row in (*likely[:1], *rows):
+        if row.value is None:
+            break
+        if not read & row.match.keys():
+            found.append(row)
+            read |= row.match.keys()
+    return found
 
 
 def _saw(row: Row, strings: Mapping[str, str]) -> str:
@@ -134,18 +220,21 @@ def _saw(row: Row, strings: Mapping[str, str]) -> str:
 
 @cache
 def _rules() -> tuple[_Rule, ...]:
-    known = catalogue()
-    patterns = {name: re.compile(pattern, re.ASCII) for name, pattern in known.patterns.items()}
-    return tuple(
-        _Rule(
-            row,
-            tuple((field, patterns[name]) for field, name in row.match.items()),
-            tuple(
-                tuple((field, tuple(map(Span.parse, spans.split()))) for field, spans in ranges.items())
-                for ranges in row.within
-            ),
-        )
-        for row in known.rows
+    return tuple(_Rule(row, _condition(row.match, row.within)) for row in catalogue().rows)
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    return {name: re.compile(pattern, re.ASCII) for name, pattern in catalogue().patterns.items()}
+
+
+def _condition(match: Mapping[str, str], within: Sequence[Mapping[str, str]]) -> _Condition:
+    return _Condition(
+        tuple((field, _patterns()[name]) for field, name in match.items()),
+        tuple(
+            tuple((field, tuple(map(Span.parse, spans.split()))) for field, spans in ranges.items())
+            for ranges in within
+        ),
     )
 
 
@@ -156,6 +245,7 @@ def _strings(node: Node) -> dict[str, str]:
         "os": node.os_image,
         "kernel": node.kernel,
         "name": node.name,
+        "provider": node.provider,
         **{f"{_LABEL}{key}": value for key, value in node.labels.items()},
     }
 

@@ -1,4 +1,5 @@
-"""What a kubelet's configuration (/configz) says of its node: the driver, kubepods, quotas, the reserves it enforces.
+"""What a kubelet's configuration says of its node: the driver, kubepods, quotas, the reserves it enforces. From /configz, or by a
+platform's rule.
 
 Source: kubernetes pkg/kubelet/cm/node_container_manager_linux.go (`enforceNodeAllocatableCgroups`,
 `enforceExistingCgroup`) and cgroup_manager_linux.go (`ParseSystemdToCgroupName`, `ToSystemd`), 1.31 to 1.36.
@@ -11,11 +12,23 @@ from msgspec import Struct
 from kubectl_cgaudit.cgroups.paths import DRIVERS, Driver
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import milli_to_shares
-from kubectl_cgaudit.collect.model import KubeletConfig
-from kubectl_cgaudit.detect.evidence import CONFIGZ, RESERVED, Confidence, Evidence
+from kubectl_cgaudit.collect.model import KubeletConfig, Node
+from kubectl_cgaudit.detect.evidence import CONFIGZ, RESERVED, Evidence, Strength
 from kubectl_cgaudit.detect.state import DEFAULT, PERIOD_US, SYSTEM_SLICE, CgroupVersion, reserve_in_unit
 
 _SLICE = ".slice"
+_OPENSHIFT_LEAST_MILLI = 500
+
+
+def platform_reserve(rule: str | None, node: Node) -> int | None:
+    """Return the shares of system.slice by a platform's rule, as the catalogue names it; None where no rule is given.
+
+    OpenShift reserves for the system alone, so that is what the node has and its pods may not have; 500m at the least.
+    Source: openshift/machine-config-operator templates/master/01-master-kubelet and kubelet-auto-sizing, release-4.22.
+    """
+    if rule is None:
+        return None
+    return milli_to_shares(max(_OPENSHIFT_LEAST_MILLI, node.capacity_milli - node.allocatable_milli))
 
 
 class _Reserve(Struct, frozen=True):
@@ -62,7 +75,7 @@ def evidence(
 def _told(reserve: _Reserve, version: CgroupVersion | None, kernel: Mapping[str, str]) -> Evidence:
     # Of another driver than systemd it would be another cgroup; whether one that only holds the reserve was left at its
     # default, nobody says.
-    how: Confidence = "certain" if reserve.sure and reserve.shares is not None else "likely"
+    how: Strength = "certain" if reserve.sure and reserve.shares is not None else "likely"
     if version is None:
         value = DEFAULT if reserve.shares is None else str(reserve.shares)
         return Evidence(f"{RESERVED}{reserve.name}", value, how, CONFIGZ, reserve.saw)

@@ -15,7 +15,7 @@ def evidence(node: Node, placed: Sequence[PlacedPod], cluster: Cluster) -> Itera
     """Every piece but the kubelet's answers, in the order of its source."""
     yield from reading.evidence(node)
     yield from catalogue.evidence(node)
-    yield from features.evidence(node)
+    yield from features.evidence(node, (handler for _, handler in placed))
     warned = (cluster.cgroup_v1_warnings or {}).get(node.name)
     if warned is not None:
         yield warning.evidence(node, warned)

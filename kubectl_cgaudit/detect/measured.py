@@ -25,7 +25,7 @@ from kubectl_cgaudit.cgroups.weights import (
 )
 from kubectl_cgaudit.collect.model import KubeletAnswers, Pod
 from kubectl_cgaudit.detect import configured
-from kubectl_cgaudit.detect.evidence import Confidence, Evidence
+from kubectl_cgaudit.detect.evidence import Evidence, Strength
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.runtime import named_by, sets_none
 from kubectl_cgaudit.detect.state import DEFAULT_HANDLER, SYSTEM_SLICE, CgroupVersion
@@ -272,7 +272,7 @@ def _at_default(
     elif name and sets_none(handler):
         yield Evidence(about, name, "likely", _CADVISOR, f"{saw}, and the handler's name speaks of {name}")
     elif formula:
-        sure: Confidence = "likely" if name or handler == DEFAULT_HANDLER else "hint"
+        sure: Strength = "likely" if name or handler == DEFAULT_HANDLER else "hint"
         yield Evidence(about, formula, sure, _CADVISOR, f"{saw}, which is also what a runtime leaves that sets none")
 
 

@@ -26,10 +26,12 @@ def defaults(kubelet_version: str) -> State:
         root=(),
         runtimes=(),
         basis={
-            "driver": Basis("hint", "default: systemd, under which limits can stop containers from starting"),
-            "kubelet": Basis("likely" if was_checked(version) else "hint", _FORMULA),
-            "system_slice": Basis("hint", "systemd's default"),
-            "root": Basis("hint", "default: only kubepods and system.slice want CPU"),
+            "driver": Basis(
+                "probable", "default: systemd, under which limits can stop containers from starting", "cgroupDriver"
+            ),
+            "kubelet": Basis("likely" if was_checked(version) else "probable", _FORMULA),
+            "system_slice": Basis("probable", "systemd's default", "a unit's CPUWeight=, or an enforced reserve"),
+            "root": Basis("probable", "default: only kubepods and system.slice want CPU", "another slice that is busy"),
         },
     )
 
@@ -40,8 +42,9 @@ def has_no_slice(node: Node) -> bool:
 
 
 def evidence(node: Node) -> Iterator[Evidence]:
-    """What the kubelet's version hints at."""
+    """Yield what the kubelet's version says: from 1.35 on it starts on cgroup v1 only where it is told to."""
     version = KubeletVersion.parse(node.kubelet_version)
     if refuses_v1(version):
         saw = f"kubelet {version} refuses cgroup v1 unless failCgroupV1 is false"
-        yield Evidence("cgroup", "v2", "hint", "node.status.nodeInfo.kubeletVersion", saw)
+        source = "node.status.nodeInfo.kubeletVersion"
+        yield Evidence("cgroup", "v2", "probable", source, saw, "failCgroupV1: false", "kubelet", ("kubelet",))

@@ -1,29 +1,35 @@
 """The evidence ladder: from all pieces of evidence to the state of a node.
 
-The strongest piece wins: certain (measured) over assumed (the states file) over likely (a verified rule). A
-hint settles nothing. Strong pieces that contradict each other are shown, never averaged.
+The strongest piece wins: certain (measured) over stated (the states file) over likely (a verified rule) over probable (a
+platform's default). Strong pieces that contradict each other are shown, never averaged. A default that something stronger
+contradicts was overridden, which is nothing odd; two defaults that contradict each other leave the question open. A hint
+answers nothing, but two independent pieces that agree, one of what the node boots and one of what its kubelet accepts or
+shows, are likely together.
 
 Of a runtime a measurement proves what it wrote when the containers were created, not what it writes next. So
 where the states file or a verified rule says otherwise, the measured weights hold for now only.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import product
 
 from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups.weights import Formula
 from kubectl_cgaudit.collect.model import Cluster, Node
 from kubectl_cgaudit.detect import gather, reading, runtime, states
-from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC, RESERVED, Confidence, Evidence
+from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC, RESERVED, Confidence, Evidence, Strength
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.measured import WeighedContainer
 from kubectl_cgaudit.detect.runtime import Runtime, of_handler
-from kubectl_cgaudit.detect.state import NAME, SYSTEM_SLICE, Basis, Leftover, State
+from kubectl_cgaudit.detect.state import DEFAULT, NAME, SYSTEM_SLICE, Basis, Leftover, State
 from kubectl_cgaudit.detect.states import Rule
 
 _RUNTIME, _ROOT = "runtime:", "root:"
+_CONFIDENCE: dict[Strength, Confidence] = {"certain": "certain", "likely": "likely", "probable": "probable"}
+"""How sure an answer is that rests on a piece of evidence."""
 
 
 def settle(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]) -> State:
@@ -31,14 +37,14 @@ def settle(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tup
     pieces = _pieces(node, placed, cluster, rules)
     state = ladder(node, rules, pieces)
     states.check_units(rules, node, state)
-    leftovers = _leftovers(state, gather.containers(node, placed, cluster, state.cgroup))
+    leftovers = _leftovers(state, gather.containers(node, placed, cluster, state.settled_cgroup))
     return replace(state, leftovers=leftovers) if leftovers else state
 
 
 def settle_as_told(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]) -> State:
     """The state of a node where the states file has the last word: what `verify` holds the measurement against."""
     pieces = _pieces(node, placed, cluster, rules)
-    state = _fold(_fold(reading.defaults(node.kubelet_version), pieces, "likely"), pieces, "certain")
+    state = _fold(_weakly(node.kubelet_version, _weighed(pieces)), pieces, "certain")
     state = states.apply(rules, node, state)
     states.check_units(rules, node, state)
     return replace(state, evidence=pieces)
@@ -47,7 +53,7 @@ def settle_as_told(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, ru
 def _pieces(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]) -> tuple[Evidence, ...]:
     """All evidence of a node. What measured weights mean depends on the cgroup version that all else says."""
     pieces = tuple(gather.evidence(node, placed, cluster))
-    known = ladder(node, rules, pieces).cgroup
+    known = ladder(node, rules, pieces).settled_cgroup
     return pieces + tuple(gather.measurement(node, placed, cluster, known))
 
 
@@ -65,18 +71,59 @@ def _untold(kubelet_version: str, pieces: tuple[Evidence, ...]) -> State:
 
 
 def _climbed(kubelet_version: str, pieces: tuple[Evidence, ...], tell: Callable[[State], State]) -> State:
-    telling = _without_moot(pieces)
-    likely = _fold(reading.defaults(kubelet_version), telling, "likely")
-    told = _overruled(tell(likely), telling)
+    telling = _weighed(_without_moot(pieces))
+    told = _overruled(tell(_weakly(kubelet_version, telling)), telling)
     state = _fold(told, pieces, "certain")
-    if told.cgroup and state.cgroup != told.cgroup:
+    if told.settled_cgroup and state.cgroup != told.cgroup:
         state = _without_units(state, told)
     return replace(state, evidence=pieces)
 
 
+def _weakly(kubelet_version: str, pieces: Sequence[Evidence]) -> State:
+    """Return the state that weighed pieces make without the states file and without what was measured."""
+    return _fold(_fold(reading.defaults(kubelet_version), pieces, "probable"), pieces, "likely")
+
+
+def _weighed(pieces: Sequence[Evidence]) -> list[Evidence]:
+    """Return the strong pieces, and what the weak ones come to: about each subject one that is likely or probable, or none."""
+    in_container = any(piece.about == "host" for piece in pieces)
+    weak: dict[str, list[Evidence]] = defaultdict(list)
+    found = []
+    for piece in pieces:
+        capped = in_container and piece.about == "cgroup" and piece.side == "boot" and piece.strength == "likely"
+        if piece.strength in ("probable", "hint") or capped:
+            # A node that is a container has its host's cgroup version, whatever its own image starts with.
+            weak[piece.about].append(replace(piece, strength="probable") if capped else piece)
+        else:
+            found.append(piece)
+    for about, said in weak.items():
+        found += _together(said, at_most_probable=in_container and about == "cgroup")
+    return found
+
+
+def _together(said: Sequence[Evidence], *, at_most_probable: bool) -> Iterator[Evidence]:
+    """Yield what weak pieces about one subject come to, if anything."""
+    if len({_comparable(piece.value) for piece in said}) == 1:
+        for one, other in product(said, said):
+            if _independent(one, other):
+                saw = f"{one.saw}; and {other.source}: {other.saw}"
+                strength: Strength = "probable" if at_most_probable else "likely"
+                override = "; or ".join(dict.fromkeys(each.override for each in (one, other) if each.override))
+                yield replace(one, strength=strength, saw=saw, override=override)
+                return
+    defaults = [piece for piece in said if piece.strength == "probable"]
+    if len({_comparable(piece.value) for piece in defaults}) == 1:
+        yield defaults[0]
+
+
+def _independent(one: Evidence, other: Evidence) -> bool:
+    """Return whether one is of what the node boots, the other of what its kubelet accepts or shows, from other strings."""
+    return (one.side, other.side) == ("boot", "kubelet") and not set(one.strings) & set(other.strings)
+
+
 def _without_moot(pieces: Iterable[Evidence]) -> list[Evidence]:
     """Without what says that a handler is not quadratic, where it was measured that it sets no weight: neither is."""
-    none = {piece.about for piece in pieces if piece.confidence == "certain" and piece.value == "none"}
+    none = {piece.about for piece in pieces if piece.strength == "certain" and piece.value == "none"}
     return [piece for piece in pieces if not (piece.value == NOT_QUADRATIC and piece.about in none)]
 
 
@@ -101,17 +148,17 @@ def _overruled(after: State, pieces: Iterable[Evidence]) -> State:
     words = []
     for piece in pieces:
         said = _value(after, piece.about)
-        if piece.confidence == "likely" and said is not None and not _agrees(after, piece, said):
+        if piece.strength == "likely" and said is not None and not _agrees(after, piece, said):
             source = after.basis_of(piece.about).source
             words.append(f"{piece.about}: {source} says {said}, but {piece.source} says {piece.value} ({piece.saw})")
     return replace(after, contradictions=(*after.contradictions, *words)) if words else after
 
 
-def _fold(state: State, pieces: Iterable[Evidence], confidence: Confidence) -> State:
-    """The state with every piece of one confidence in it."""
+def _fold(state: State, pieces: Iterable[Evidence], strength: Strength) -> State:
+    """The state with every piece of one strength in it."""
     by_subject: dict[str, list[Evidence]] = defaultdict(list)
     for piece in pieces:
-        if piece.confidence == confidence:
+        if piece.strength == strength:
             by_subject[piece.about].append(piece)
     for about, said in by_subject.items():
         values = {_comparable(piece.value) for piece in said}
@@ -155,15 +202,17 @@ def _told(state: State, piece: Evidence) -> State:
     """The state with one piece in it; a strong value that it overrules is shown."""
     before = _value(state, piece.about)
     basis = state.basis_of(piece.about)
-    if before is not None and before != _comparable(piece.value) and basis.confidence in ("assumed", "likely"):
+    if before is not None and before != _comparable(piece.value) and basis.confidence in ("stated", "likely"):
         words = f"{piece.about}: {piece.source} says {piece.value} ({piece.saw}), but {basis.source} says {before}"
-        if piece.about.startswith(_RUNTIME) and piece.confidence == "certain":
+        if piece.about.startswith(_RUNTIME) and piece.strength == "certain":
             return _created_before(state, piece, basis, words)
         state = replace(state, contradictions=(*state.contradictions, words))
-    told = Basis(piece.confidence, f"{piece.source}: {piece.saw}")
+    told = Basis(_CONFIDENCE[piece.strength], f"{piece.source}: {piece.saw}", piece.override)
     named = _name_kept(state, piece, basis)
     state = _with(
-        replace(state, basis={**state.basis, **named, _shown_under(piece.about): told}), piece.about, piece.value
+        replace(state, basis={**state.basis, **named, _shown_under(piece.about, piece.value): told}),
+        piece.about,
+        piece.value,
     )
     # What is shown of a node speaks of all values at the root as one: that is as sure as the least sure of them.
     if piece.about.startswith(_ROOT) and all(
@@ -177,13 +226,15 @@ def _name_kept(state: State, piece: Evidence, basis: Basis) -> dict[str, Basis]:
     """How surely a runtime's name is known of which the formula alone was measured: no better than before."""
     handler = piece.about.removeprefix(_RUNTIME)
     known = state.runtime(handler) if piece.about.startswith(_RUNTIME) else None
-    if known and known.version and known.formula == piece.value and basis.confidence in ("assumed", "likely"):
+    if known and known.version and known.formula == piece.value and basis.confidence in ("stated", "likely"):
         return {f"{NAME}{handler}": basis}
     return {}
 
 
-def _shown_under(about: str) -> str:
+def _shown_under(about: str, value: str) -> str:
     """Which of what is shown of a node a piece speaks of."""
+    if about.startswith(_ROOT) and value == DEFAULT:
+        return "root"
     if not about.startswith(RESERVED):
         return about
     return "system_slice" if about.removeprefix(RESERVED) == SYSTEM_SLICE else "root"
@@ -194,7 +245,7 @@ def _created_before(state: State, piece: Evidence, basis: Basis, words: str) -> 
 
     The user's word stands for what is created from now on; a rule's word does not suffice.
     """
-    if basis.confidence == "assumed":
+    if basis.confidence == "stated":
         return replace(state, contradictions=(*state.contradictions, words))
     return _opened(state, piece.about, words)
 
@@ -222,11 +273,12 @@ def _with(state: State, about: str, value: str) -> State:
         handler = about.removeprefix(_RUNTIME)
         known = _runtime(handler, value, state.runtime(handler))
         return replace(state, runtimes=tuple(sorted({**dict(state.runtimes), handler: known}.items())))
-    if about.startswith(_ROOT):
+    if about.startswith(_ROOT) and value != DEFAULT:
         root = {**dict(state.root), about.removeprefix(_ROOT): int(value)}
         return replace(state, root=tuple(sorted(root.items())))
-    if about.startswith(RESERVED):
-        reserved = {**dict(state.reserved), about.removeprefix(RESERVED): int(value) if value.isdigit() else None}
+    if about.startswith((RESERVED, _ROOT)):
+        name = about.removeprefix(RESERVED).removeprefix(_ROOT)
+        reserved = {**dict(state.reserved), name: int(value) if value.isdigit() else None}
         return replace(state, reserved=tuple(sorted(reserved.items())))
     changes: dict[str, dict[str, object]] = {
         "cgroup": {"cgroup": value},
@@ -236,7 +288,11 @@ def _with(state: State, about: str, value: str) -> State:
         "kubepods": {"from_capacity": value == "capacity"},
         "quota": {"cfs_quota": value != "off"},
         "period": {"period_us": int(value)} if value.isdigit() else {},
+        "reserve": {"reserve": value},
+        "services": {"services": value},
     }
+    if about in ("burstable", "pod-quota"):
+        return replace(state, platform=tuple(sorted({**dict(state.platform), about: value}.items())))
     return replace(state, **changes.get(about, {}))
 
 

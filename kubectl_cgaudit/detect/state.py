@@ -1,15 +1,16 @@
 """What a node is in one moment: as far as it is known, and with every open question answered one way."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Literal
+from itertools import product
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from kubectl_cgaudit.cgroups.paths import Driver
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, FORMULAS, Formula, linear
-from kubectl_cgaudit.detect.evidence import CONFIGZ, Confidence, Evidence
+from kubectl_cgaudit.detect.evidence import CONFIGZ, NOT_QUADRATIC, Confidence, Evidence
 from kubectl_cgaudit.detect.runtime import Runtime, of_handler, of_name
 
 CgroupVersion = Literal["v1", "v2"]
@@ -18,6 +19,8 @@ Setter = Literal["systemd", "kubelet"]
 """Who gave a top-level cgroup its value."""
 SETTERS: tuple[Setter, ...] = ("systemd", "kubelet")
 PERIOD_US = 100_000
+QUADRATIC_FIRST_FROM = KubeletVersion(1, 34, 0)
+"""The first kubelet beside which a runtime of which nothing is known is taken for a quadratic one first."""
 
 DEFAULT_HANDLER = "default"
 SYSTEM_SLICE = "system.slice"
@@ -32,6 +35,8 @@ class Basis(Struct, frozen=True):
 
     confidence: Confidence
     source: str
+    override: str = ""
+    """Of a default: what may have made this node differ."""
 
 
 NOT_KNOWN = Basis("unknown", "nothing says it")
@@ -76,19 +81,36 @@ class State(Struct, frozen=True):
     set_by: Setter | None = None
     """Who set the values at the root that are no default; None where nobody says it."""
     reserved: tuple[tuple[str, int | None], ...] = ()
-    """While the cgroup version is open: the top-level cgroups that have a kubelet's reserve, in shares; None for the default."""
+    """Top-level cgroups whose value waits for the cgroup version: a kubelet's reserve in shares; None for the default."""
+    reserve: str | None = None
+    """The rule by which the platform's kubelet enforces a reserve on system.slice."""
+    services: str = SYSTEM_SLICE
+    """The top-level cgroup in which the kubelet and the container runtime run."""
+    platform: tuple[tuple[str, str], ...] = ()
+    """What else a row of the catalogue says of the kubelet of this platform, by the row's subject."""
+
+    @property
+    def settled_cgroup(self) -> CgroupVersion | None:
+        """The cgroup version, where it is more than probable."""
+        return None if self.is_open("cgroup") else self.cgroup
 
     def hints(self, handlers: Iterable[str]) -> tuple[str, ...]:
-        """What points one way without settling it, of the cgroup version and of these handlers."""
+        """Return what points one way without answering it, of the cgroup version and of these handlers."""
         asked = {"cgroup", *(f"runtime:{handler}" for handler in handlers)}
-        open_ = [each for each in self.evidence if each.confidence == "hint" and self.is_open(each.about)]
-        return tuple(f"{each.saw}: probably {each.value}" for each in open_ if each.about in asked)
+        return tuple(
+            f"{each.saw}: a hint at {each.value}"
+            for each in self.evidence
+            if each.about in asked and each.strength in ("probable", "hint") and self._unanswered(each.about)
+        )
 
-    def is_open(self, about: str) -> bool:
-        """Whether the cgroup version or a handler's runtime is not settled."""
+    def _unanswered(self, about: str) -> bool:
         if about.startswith("runtime:"):
             return self.runtime(about.removeprefix("runtime:")) is None
         return about == "cgroup" and self.cgroup is None
+
+    def is_open(self, about: str) -> bool:
+        """Return whether the cgroup version or a handler's runtime is unknown, or only probable."""
+        return self._unanswered(about) or self.basis_of(about).confidence == "probable"
 
     def runtime(self, handler: str) -> Runtime | None:
         """What a handler runs, if that is known."""
@@ -166,50 +188,155 @@ def _top_level(state: State) -> list[tuple[str, str]]:
     return [("system_slice", SYSTEM_SLICE), *((f"root:{name}", name) for name, _ in state.root)]
 
 
-def setups(state: State, handlers: Iterable[str]) -> tuple[tuple[str, Setup], ...]:
-    """Every way the open questions of a state can be answered, each with the words that tell it apart.
+class Question(Struct, frozen=True):
+    """Something of a node that is not settled. Its first answer is the most plausible one."""
 
-    `handlers` are those the node's pods use; what an unused handler runs is no question.
+    about: str
+    """`cgroup`, `reserve`, `runtime` for all open handlers together, or what a target leaves open."""
+    confidence: Confidence
+    """probable: the first answer is a default; unknown: the order of the answers says little."""
+    handlers: tuple[tuple[str, Confidence], ...] = ()
+    """Of `runtime`: the open handlers. A pod has one of them, so all are answered at once."""
+
+    def open_for(self, handler: str | None) -> Confidence | None:
+        """Return how the question is open to a pod of this handler; None where it is not asked."""
+        if self.about == "runtime" and handler is not None:
+            return dict(self.handlers).get(handler)
+        return self.confidence
+
+
+class Answered(Struct, frozen=True):
+    """A state with every open question answered one way."""
+
+    when: str
+    """The words that tell it apart; empty if nothing is open."""
+    places: tuple[int, ...]
+    """The place of each question's answer, among the answers to that question."""
+    setup: Setup
+
+
+def questions(state: State, handlers: Iterable[str]) -> tuple[Question, ...]:
+    """Return what is open of a node whose pods use these `handlers`; what an unused one runs is no question."""
+    found = []
+    if state.is_open("cgroup"):
+        found.append(Question("cgroup", _how_open(state, "cgroup")))
+    if _reserves(state) and state.basis_of("reserve").confidence == "probable":
+        found.append(Question("reserve", "probable"))
+    open_ = tuple((each, _how_open(state, f"runtime:{each}")) for each in _open_handlers(state, handlers))
+    if open_:
+        found.append(Question("runtime", "probable" if "probable" in dict(open_).values() else "unknown", open_))
+    return tuple(found)
+
+
+def _how_open(state: State, about: str) -> Confidence:
+    confidence = state.basis_of(about).confidence
+    return confidence if confidence == "probable" else "unknown"
+
+
+def _reserves(state: State) -> bool:
+    """Return whether its platform's reserve is all that says what system.slice of a node has."""
+    told = state.system_slice is not None or SYSTEM_SLICE in dict(state.reserved)
+    return state.reserve is not None and not told and state.basis_of("reserves").confidence != "certain"
+
+
+def _open_handlers(state: State, handlers: Iterable[str]) -> list[str]:
+    return [handler for handler in sorted(set(handlers)) if state.is_open(f"runtime:{handler}")]
+
+
+def setups(state: State, handlers: Iterable[str], reserve_shares: int | None = None) -> tuple[Answered, ...]:
+    """Return every way in which the open questions of a state can be answered, in the order of their answers.
+
+    `handlers` are those the node's pods use. `reserve_shares` is what its platform's reserve comes to. Open handlers are
+    answered together: the first answer of each, and the second of each.
     """
-    used = sorted(set(handlers) | {handler for handler, _ in state.runtimes})
-    unknown = [handler for handler in used if state.runtime(handler) is None]
-    versions: tuple[CgroupVersion, ...] = (state.cgroup,) if state.cgroup else VERSIONS
-    formulas: tuple[Formula | None, ...] = FORMULAS if unknown else (None,)
+    asked = questions(state, handlers)
+    by_subject = {
+        "cgroup": _versions(state),
+        "reserve": [("reserve on system.slice", reserve_shares), ("no reserve on system.slice", None)],
+        "runtime": _runtimes(state, _open_handlers(state, handlers)),
+    }
+    open_ = [list(enumerate(by_subject[question.about])) for question in asked]
+    settled = reserve_shares if _reserves(state) else None
+    found = []
+    for choice in product(*open_):
+        answer = {question.about: value for question, (_, (_, value)) in zip(asked, choice, strict=True)}
+        version: CgroupVersion = answer.get("cgroup") or state.cgroup or "v2"
+        runtimes = {**dict(state.runtimes), **answer.get("runtime", {})}
+        setup = _setup(state, version, runtimes, answer.get("reserve", settled))
+        words = ", ".join(words for _, (words, _) in choice)
+        found.append(Answered(words, tuple(place for place, _ in choice), setup))
+    return tuple(found)
+
+
+_Answers = list[tuple[str, Any]]
+"""The words and the value of each answer, the most plausible first."""
+
+
+def _versions(state: State) -> _Answers:
+    hinted = {each.value for each in state.evidence if each.about == "cgroup" and each.strength in ("probable", "hint")}
+    first = state.cgroup or ("v1" if hinted == {"v1"} else "v2")
+    return [(f"cgroup {version}", version) for version in sorted(VERSIONS, key=lambda version: version != first)]
+
+
+def _runtimes(state: State, open_: Sequence[str]) -> _Answers:
+    ranked = {handler: _formulas(state, handler) for handler in open_}
+    answers: _Answers = []
+    for place in range(len(FORMULAS)):
+        formulas = {handler: formulas[place] for handler, formulas in ranked.items()}
+        if len(set(formulas.values())) == 1:
+            words = f"{formulas[open_[0]]} runtime"
+        else:
+            words = ", ".join(f"{formula} runtime of {handler}" for handler, formula in formulas.items())
+        answers.append((words, {handler: _running(state, handler, formula) for handler, formula in formulas.items()}))
+    return answers
+
+
+def _formulas(state: State, handler: str) -> list[Formula]:
+    """Return both formulas, the one first that the handler's runtime is more likely to have."""
+    about, known = f"runtime:{handler}", state.runtime(handler)
+    first: str
+    if known is not None:
+        first = known.formula
+    else:
+        told = [each.value for each in state.evidence if each.about == about and each.strength in ("probable", "hint")]
+        hinted = {"linear" if value == NOT_QUADRATIC else value for value in told}
+        old = state.kubelet_version is not None and state.kubelet_version < QUADRATIC_FIRST_FROM
+        first = hinted.pop() if len(hinted) == 1 else "linear" if old else "quadratic"
+    return sorted(FORMULAS, key=lambda formula: formula != first)
+
+
+def _running(state: State, handler: str, formula: Formula) -> Runtime:
+    known = state.runtime(handler)
+    return known if known and known.formula == formula else of_handler(handler, formula)
+
+
+def _setup(state: State, version: CgroupVersion, runtimes: Mapping[str, Runtime], reserve_shares: int | None) -> Setup:
+    default = default_root_value(version)
+    reserved = {name: reserve_in_unit(shares, version) for name, shares in state.reserved}
     shown = {name for about, name in _top_level(state) if state.basis_of(about).source.startswith(CONFIGZ)}
     shown |= {name for name, shares in state.reserved if shares is not None}
-    reserves_known = state.set_by is not None or state.basis_of("reserves").confidence == "certain"
-    answers = []
-    for version in versions:
-        for formula in formulas:
-            words = [] if state.cgroup else [f"cgroup {version}"]
-            known = dict(state.runtimes)
-            if formula:
-                known.update({handler: of_handler(handler, formula) for handler in unknown})
-                words.append(f"{formula} runtime")
-            default = default_root_value(version)
-            reserved = {name: reserve_in_unit(shares, version) for name, shares in state.reserved}
-            usual = reserved.pop(SYSTEM_SLICE, default)
-            system = usual if state.system_slice is None else state.system_slice
-            root = tuple(sorted({**reserved, **dict(state.root)}.items()))
-            values = {SYSTEM_SLICE: system, **dict(root)}
-            # Who says that a kubelet set them, and names nothing but defaults, means those: a reserve of 1 CPU looks like one.
-            said = {name for about, name in _top_level(state) if state.basis_of(about).confidence == "assumed"}
-            set_ = {name for name, value in values.items() if value != default} or said
-            enforced = tuple(sorted(shown | set_ if state.set_by == "kubelet" else shown))
-            setup = Setup(
-                cgroup=version,
-                driver=state.driver,
-                kubelet_formula=state.kubelet_formula,
-                kubelet_version=state.kubelet_version,
-                system_slice=system,
-                root=root,
-                runtimes=tuple(sorted(known.items())),
-                from_capacity=state.from_capacity,
-                cfs_quota=state.cfs_quota,
-                period_us=state.period_us,
-                leftovers=state.leftovers if version == "v2" else (),
-                enforced=enforced,
-                reserves_known=reserves_known,
-            )
-            answers.append((", ".join(words), setup))
-    return tuple(answers)
+    if reserve_shares is not None:
+        reserved[SYSTEM_SLICE] = reserve_in_unit(reserve_shares, version)
+        shown.add(SYSTEM_SLICE)
+    usual = reserved.pop(SYSTEM_SLICE, default)
+    system = usual if state.system_slice is None else state.system_slice
+    root = tuple(sorted({**reserved, **dict(state.root)}.items()))
+    values = {SYSTEM_SLICE: system, **dict(root)}
+    # Who says that a kubelet set them, and names nothing but defaults, means those: a reserve of 1 CPU looks like one.
+    said = {name for about, name in _top_level(state) if state.basis_of(about).confidence == "stated"}
+    set_ = {name for name, value in values.items() if value != default} or said
+    return Setup(
+        cgroup=version,
+        driver=state.driver,
+        kubelet_formula=state.kubelet_formula,
+        kubelet_version=state.kubelet_version,
+        system_slice=system,
+        root=root,
+        runtimes=tuple(sorted(runtimes.items())),
+        from_capacity=state.from_capacity,
+        cfs_quota=state.cfs_quota,
+        period_us=state.period_us,
+        leftovers=state.leftovers if version == "v2" else (),
+        enforced=tuple(sorted(shown | set_ if state.set_by == "kubelet" else shown)),
+        reserves_known=state.set_by is not None or state.basis_of("reserves").confidence == "certain",
+    )

@@ -175,10 +175,10 @@ def apply(rules: tuple[Rule, ...], node: Node, state: State) -> State:
 
 def _without_other_units(state: State, rule: Rule) -> State:
     """The state without values at the root that earlier rules gave for another cgroup version than this one says."""
-    if not rule.cgroup or state.cgroup in (None, rule.cgroup) or state.basis_of("cgroup").confidence != "assumed":
+    if not rule.cgroup or state.cgroup in (None, rule.cgroup) or state.basis_of("cgroup").confidence != "stated":
         return state
     words = f"root: values given for cgroup {state.cgroup} are left out, as {rule.where} says {rule.cgroup}"
-    return without_root(state, words, lambda about: state.basis_of(about).confidence != "assumed")
+    return without_root(state, words, lambda about: state.basis_of(about).confidence != "stated")
 
 
 def without_root(state: State, words: str, stays: Callable[[str], bool]) -> State:
@@ -209,18 +209,18 @@ def _overlay(state: State, rule: Rule, own: KubeletVersion | None) -> State:
         # The Node has it from the kubelet itself.
         words = f"kubelet: {rule.where} says {rule.kubelet_version}, but node.status.nodeInfo.kubeletVersion says {own}"
         said["contradictions"] = (*state.contradictions, words)
-    basis = {field: Basis("assumed", rule.where) for field in said}
+    basis = {field: Basis("stated", rule.where) for field in said}
     if rule.kubelet_formula:
-        basis["kubelet"] = Basis("assumed", rule.where)
+        basis["kubelet"] = Basis("stated", rule.where)
     elif "kubelet_version" in said:
         # Which formula a version has nobody said.
         basis["kubelet"] = reading.defaults(f"v{rule.kubelet_version}").basis_of("kubelet")
     if rule.root:
         said["root"] = tuple(sorted({**dict(state.root), **dict(rule.root)}.items()))
-        basis.update(dict.fromkeys(["root", *(f"root:{name}" for name, _ in rule.root)], Basis("assumed", rule.where)))
+        basis.update(dict.fromkeys(["root", *(f"root:{name}" for name, _ in rule.root)], Basis("stated", rule.where)))
     if rule.runtimes:
         said["runtimes"] = tuple(sorted({**dict(state.runtimes), **dict(rule.runtimes)}.items()))
-        basis.update({f"runtime:{handler}": Basis("assumed", rule.where) for handler, _ in rule.runtimes})
+        basis.update({f"runtime:{handler}": Basis("stated", rule.where) for handler, _ in rule.runtimes})
     return structs.replace(state, basis={**state.basis, **basis}, **said)
 
 
@@ -238,7 +238,7 @@ def check_units(rules: tuple[Rule, ...], node: Node, state: State) -> None:
         if value is None or not said:
             continue
         where = said[-1].where
-        if state.cgroup is None:
+        if state.settled_cgroup is None:
             raise UsageError(
                 f"{where}: {field} is given for node {node.name} but not its cgroup version, "
                 "and without it the unit (shares on v1, weight on v2) is open: add cgroup: v1 or v2"

@@ -16,7 +16,7 @@ def evidence(node: Node, warned: str) -> Evidence:
     saw = f"the kubelet warned of cgroup v1 at {warned or 'an unknown time'}"
     if when is not None and not current:
         saw += ", before the node last became Ready"
-    return Evidence("cgroup", "v1", "likely" if current else "hint", "Event CgroupV1", saw)
+    return Evidence("cgroup", "v1", "likely" if current else "hint", "Event CgroupV1", saw, "", "kubelet", ("events",))
 
 
 def _time(text: str) -> datetime | None:

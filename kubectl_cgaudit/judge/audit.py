@@ -1,15 +1,17 @@
 """The audit: what the JSON output holds, and all that a renderer gets to see.
 
-Its version is `SCHEMA_VERSION`; fields are only added within a major version.
+Its version is `SCHEMA_VERSION`; fields are only added within a major version. What a case holds is `now` and `after`; of several
+cases the most plausible one stands by itself, and the others in `cases`.
 """
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from kubectl_cgaudit.detect.evidence import Confidence as Confidence
+from kubectl_cgaudit.detect.evidence import Strength
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "2.0"
 
 Severity = Literal["critical", "high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
@@ -17,10 +19,24 @@ Effect = Literal["stops", "loses", "unknown", "moves", "gains", "nominal", "none
 EFFECTS: tuple[Effect, ...] = ("stops", "loses", "unknown", "moves", "gains", "nominal", "none")
 SubjectKind = Literal["audit", "node", "workload"]
 Standing = Literal["", "known", "excepted"]
-CONFIDENCES: tuple[Confidence, ...] = ("certain", "assumed", "likely", "hint", "unknown")
-"""Surest first. assumed: the states file says so."""
+CONFIDENCES: tuple[Confidence, ...] = ("certain", "stated", "likely", "probable", "unknown")
+"""Surest first. stated: the states file says so. probable: a default that may have been overridden."""
+Certainty = Literal["certain", "stated", "likely", "probable", "possible"]
+CERTAINTIES: tuple[Certainty, ...] = ("certain", "stated", "likely", "probable", "possible")
+"""Of a finding, surest first. probable: where no default is overridden. possible: only as some open question turns out."""
 
 When = Annotated[str, Meta(description="what the case assumes of an open question; empty if nothing is open")]
+Stops = Annotated[
+    bool,
+    Meta(
+        description="what is audited does not run after the move, or not all of it: the node does not come back, or a container "
+        "does not start; after is never reached. False also where that cannot be said"
+    ),
+]
+Rank = Annotated[int, Meta(ge=1, description="1 is the most plausible case")]
+Leading = Annotated[
+    bool, Meta(description="no default is overridden in this case: it differs from the first in what is unknown only")
+]
 Value = Annotated[int, Meta(ge=1, le=262144)]
 """What a cgroup competes with: cpu.shares up to 262144, or a weight up to 10000."""
 Fraction = Annotated[float, Meta(ge=0, le=1)]
@@ -50,41 +66,58 @@ class Moment(_Record, frozen=True):
 
 
 class CaseChange(_Record, frozen=True, omit_defaults=True):
-    """Before and after in one case."""
+    """Now and after in one case."""
 
     when: When
-    before: Moment
+    before: Moment = field(name="now")
     after: Moment
-    stops: Annotated[
-        bool,
-        Meta(
-            description="the pod does not run after the move, or not all of it: its node does not come back, or one of its "
-            "containers does not start; after is never reached. Left out where it runs, or where that cannot be said"
-        ),
-    ] = False
+    stops: Stops = False
+    rank: Rank = 1
+    leading: Leading = False
+
+
+OtherChanges = Annotated[tuple[CaseChange, ...], Meta(description="the other cases, the most plausible first")]
 
 
 class ContainerAudit(_Record, frozen=True):
-    """A container of a pod. CPU in thousandths."""
+    """A container of a pod, in the most plausible case and in the others. CPU in thousandths."""
 
     name: str
     role: str
     request_milli: Milli | None
     limit_milli: Milli | None
-    cases: tuple[CaseChange, ...]
+    when: When
+    before: Moment = field(name="now")
+    after: Moment
+    stops: Stops
+    others: OtherChanges = field(name="cases")
+
+    @property
+    def cases(self) -> tuple[CaseChange, ...]:
+        """All cases, the most plausible first."""
+        return CaseChange(self.when, self.before, self.after, self.stops, 1, leading=True), *self.others
 
 
 class PodAudit(_Record, frozen=True):
-    """A pod of a workload."""
+    """A pod of a workload, in the most plausible case and in the others."""
 
     name: str
     node: str
     qos: str
     handler: str
     confidence: Annotated[Confidence, Meta(description="the weakest of what its numbers rest on, system.slice aside")]
-    effects: tuple[Effect, ...]
-    cases: tuple[CaseChange, ...]
+    effects: Annotated[tuple[Effect, ...], Meta(description="in the leading cases, strongest first")]
+    when: When
+    before: Moment = field(name="now")
+    after: Moment
+    stops: Stops
+    others: OtherChanges = field(name="cases")
     containers: tuple[ContainerAudit, ...]
+
+    @property
+    def cases(self) -> tuple[CaseChange, ...]:
+        """All cases, the most plausible first."""
+        return CaseChange(self.when, self.before, self.after, self.stops, 1, leading=True), *self.others
 
 
 class Change(_Record, frozen=True):
@@ -118,13 +151,21 @@ class NominalChange(_Record, frozen=True):
     after_unit: Literal["shares", "weight"]
 
 
+class OtherEffects(_Record, frozen=True):
+    """What happens to a workload if a default is overridden."""
+
+    when: str
+    effects: Annotated[tuple[Effect, ...], Meta(description="strongest first")]
+    against_system: Annotated[float | None, Meta(description="the greatest loss, after / before - 1; null for none")]
+
+
 class WorkloadAudit(_Record, frozen=True):
     """A workload: the top owner of its pods."""
 
     kind: str
     namespace: str
     name: str
-    effects: Annotated[tuple[Effect, ...], Meta(description="strongest first")]
+    effects: Annotated[tuple[Effect, ...], Meta(description="in the leading cases, strongest first")]
     confidence: Annotated[Confidence, Meta(description="that of its least sure pod")]
     pod_count: int
     unpredicted_pods: Annotated[int, Meta(description="active pods on nodes that could not be read")]
@@ -139,11 +180,14 @@ class WorkloadAudit(_Record, frozen=True):
         Change | None, Meta(description="where the container of insidePod loses least or gains most")
     ] = None
     possibilities: Annotated[
-        int, Meta(description="most cases of any of its pods; 1 where nothing is open, 0 in audits of schema 1.0")
+        int, Meta(description="most leading cases of any of its pods; 1 where nothing is unknown")
     ] = 0
     may_stop: Annotated[
         bool, Meta(description="one of its pods does not run after the move in some case, or in all of them")
     ] = False
+    other_effects: Annotated[
+        tuple[OtherEffects, ...], Meta(description="where a default is overridden, as far as it is something else")
+    ] = ()
     standing: Annotated[
         Standing,
         Meta(description="known: it has findings, none new against the baseline; excepted: all of them are excepted"),
@@ -168,9 +212,10 @@ class WorkloadAudit(_Record, frozen=True):
 class Known(_Record, frozen=True):
     """What is taken for true of a node, and on what ground."""
 
-    value: Annotated[str | None, Meta(description="null if it is not known")]
+    value: Annotated[str | None, Meta(description="the probable one where nothing is sure; null if it is not known")]
     confidence: Confidence
     source: str
+    override: Annotated[str, Meta(description="of a default: what may have made this node differ")] = ""
 
 
 class EvidenceRecord(_Record, frozen=True):
@@ -178,9 +223,10 @@ class EvidenceRecord(_Record, frozen=True):
 
     about: str
     value: str
-    confidence: Confidence
+    strength: Strength
     source: str
     saw: str
+    override: str = ""
 
 
 class QosMoment(_Record, frozen=True):
@@ -209,16 +255,15 @@ class NodeMoment(_Record, frozen=True):
     root: Annotated[dict[str, Value], Meta(description="what else competes at the root, by its name")] = {}
 
 
-class NodeCase(_Record, frozen=True):
-    """Before and after in one case."""
+class NodeCase(_Record, frozen=True, omit_defaults=True):
+    """Now and after in one case."""
 
     when: When
-    before: NodeMoment
+    before: NodeMoment = field(name="now")
     after: NodeMoment
-    stops: Annotated[
-        bool,
-        Meta(description="the kubelet of after does not start on the node's cgroup version: after is never reached"),
-    ] = False
+    stops: Stops = False
+    rank: Rank = 1
+    leading: Leading = False
 
 
 class NodeAudit(_Record, frozen=True):
@@ -237,7 +282,23 @@ class NodeAudit(_Record, frozen=True):
     evidence: tuple[EvidenceRecord, ...]
     contradictions: tuple[str, ...]
     problems: Annotated[tuple[str, ...], Meta(description="what its kubelet was asked for and did not answer")]
-    cases: tuple[NodeCase, ...]
+    when: When
+    before: NodeMoment = field(name="now")
+    after: NodeMoment
+    stops: Stops
+    others: Annotated[tuple[NodeCase, ...], Meta(description="the other cases, the most plausible first")] = field(
+        name="cases"
+    )
+
+    @property
+    def cases(self) -> tuple[NodeCase, ...]:
+        """All cases, the most plausible first."""
+        return NodeCase(self.when, self.before, self.after, self.stops, 1, leading=True), *self.others
+
+    @property
+    def leading(self) -> tuple[NodeCase, ...]:
+        """The cases in which no default is overridden."""
+        return tuple(case for case in self.cases if case.leading)
 
 
 class Subject(_Record, frozen=True, gc=False):
@@ -254,22 +315,52 @@ class Subject(_Record, frozen=True, gc=False):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
+class FindingCase(_Record, frozen=True, gc=False):
+    """A case in which a finding holds, at the place that it tells of."""
+
+    when: When
+    rank: Rank
+    leading: Leading
+    severity: Severity
+
+
+class Graver(_Record, frozen=True, gc=False):
+    """What a finding comes to in another case or at another place, where that is worse than what it tells."""
+
+    severity: Severity
+    when: str
+
+
 class Finding(_Record, frozen=True, gc=False):
     """One finding."""
 
     rule: str
-    severity: Severity
+    severity: Annotated[Severity, Meta(description="in the leading cases; in the others, if it holds in these only")]
     title: str
     subject: Subject
-    when: Annotated[str, Meta(description="empty if it holds for sure; else what it depends on")]
+    when: Annotated[str, Meta(description="empty if it holds in every case; else what it depends on")]
     seen: str
     why: str
     remedy: str
+    certainty: Annotated[
+        Certainty, Meta(description="how surely it is as severe as that; possible: only as an open question turns out")
+    ] = "certain"
+    cases: tuple[FindingCase, ...] = ()
+    graver: Graver | None = None
+    at_least: Annotated[
+        dict[Severity, Certainty],
+        Meta(description="how surely there is a place where it is as severe as this, or worse"),
+    ] = {}
 
     @property
-    def order(self) -> tuple[int, str, str, bool]:
-        """To sort by: worst severity first; inside a rule what it says is kept together, and what is sure comes first."""
-        return SEVERITIES.index(self.severity), self.rule, self.title, bool(self.when)
+    def leads(self) -> bool:
+        """Whether it holds where no default is overridden."""
+        return not self.cases or any(case.leading for case in self.cases)
+
+    @property
+    def order(self) -> tuple[bool, int, str, str, int]:
+        """To sort by: what holds in a leading case, then the worst severity; of a rule the surest first."""
+        return not self.leads, SEVERITIES.index(self.severity), self.rule, self.title, CERTAINTIES.index(self.certainty)
 
 
 class ExceptedFinding(_Record, frozen=True):
@@ -316,7 +407,9 @@ class Coverage(_Record, frozen=True):
     filter: Annotated[str, Meta(description="what -n and -l selected; empty for everything")]
     gaps: tuple[GapRecord, ...]
     notes: tuple[str, ...]
-    unmatched: Annotated[tuple[str, ...], Meta(description="parts of --states and --to that speak of nothing here")]
+    unmatched: Annotated[
+        tuple[str, ...], Meta(description="parts of --states and --to that speak of nothing here, or are doubtful")
+    ]
     nodes_read: int
     nodes_audited: int
     pods_read: int
@@ -331,6 +424,27 @@ class Coverage(_Record, frozen=True):
     ignored_kinds: dict[str, int]
     duplicates: int
     kubelets_asked: Annotated[bool, Meta(description="whether --kubelet was given")] = False
+
+
+class SettleCommand(_Record, frozen=True):
+    """A way to answer a question."""
+
+    command: str
+    needs: Annotated[str, Meta(description="what it takes beside list on nodes and pods; empty if nothing")]
+    shows: Annotated[str, Meta(description="how to read what it prints")]
+
+
+class Settle(_Record, frozen=True):
+    """A question about nodes that are alike, and how to answer it."""
+
+    about: Annotated[str, Meta(description="cgroup, reserve, runtime:HANDLER, or set_by")]
+    confidence: Confidence
+    nodes: tuple[str, ...]
+    decides: Annotated[
+        Change | None, Meta(description="the greatest loss that one of its answers makes, and another does not")
+    ]
+    commands: Annotated[tuple[SettleCommand, ...], Meta(description="the cheapest first")]
+    states: Annotated[str, Meta(description="the line of a states file that says the answer, here the probable one")]
 
 
 class ScenarioRecord(_Record, frozen=True):
@@ -375,6 +489,7 @@ class Audit(_Record, frozen=True):
     verdict: Verdict
     coverage: Coverage
     nodes: tuple[NodeAudit, ...]
+    settle: Annotated[tuple[Settle, ...], Meta(description="what would settle the open questions")]
     workloads: tuple[WorkloadAudit, ...]
     findings: tuple[Finding, ...]
     """Of an audit just made, any sequence: they are packed."""

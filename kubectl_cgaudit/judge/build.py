@@ -14,6 +14,7 @@ from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Coverage, Finding
 from kubectl_cgaudit.judge.compare import Comparison, compare
 from kubectl_cgaudit.judge.coverage import cover
 from kubectl_cgaudit.judge.findings import Findings
+from kubectl_cgaudit.judge.questions import differing, settle
 from kubectl_cgaudit.judge.rules import coverage as coverage_rule
 from kubectl_cgaudit.judge.rules import inside, outweighed, quota, readers, system, weight
 from kubectl_cgaudit.judge.rules import nodes as node_rules
@@ -26,7 +27,6 @@ from kubectl_cgaudit.judge.workloads import Judged
 
 _NODE_RULES = (
     node_rules.v1,
-    node_rules.unknown,
     node_rules.both_formulas,
     outweighed.outweighed,
     weight.besteffort,
@@ -74,6 +74,7 @@ def audit(
         verdict=conclude(workloads, findings, coverage, thresholds, sure_losses),
         coverage=coverage,
         nodes=nodes.judge(comparisons, cluster),
+        settle=settle(comparisons, events_read=cluster.cgroup_v1_warnings is not None),
         workloads=workloads,
         # Any sequence will do for who reads it.
         findings=cast("tuple[Finding, ...]", findings),
@@ -86,10 +87,20 @@ def _findings(
     context: Context, comparisons: tuple[Comparison, ...], coverage: Coverage, judged: Judged, progress: Progress
 ) -> Iterator[Finding]:
     yield from coverage_rule.gaps(coverage.gaps)
-    for comparison in comparisons:
-        for rule in _NODE_RULES:
-            yield from rule(context, comparison)
+    for place, comparison in enumerate(comparisons):
+        found = [finding for rule in _NODE_RULES for finding in rule(context, comparison)]
+        yield from found
+        decided = judged.decided[place].union(*(_decided(comparison, finding) for finding in found))
+        yield from node_rules.unknown(comparison, decided)
     yield from judged.findings(progress)
+
+
+def _decided(comparison: Comparison, finding: Finding) -> set[str]:
+    """Return the questions that decide how severe a finding about a node is."""
+    if not finding.cases:
+        return set()
+    by_rank = {case.rank: case.severity for case in finding.cases}
+    return differing(comparison, [by_rank.get(rank) for rank in range(1, len(comparison.cases) + 1)])
 
 
 def _assumptions(comparisons: tuple[Comparison, ...], scenario: Scenario) -> Iterator[str]:

@@ -1,20 +1,27 @@
 """Each node's cgroup tree before and after the migration, under every answer to what is not known of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from kubectl_cgaudit.cgroups.version import refuses_v1
 from kubectl_cgaudit.collect.model import Cluster, Node, Pod
 from kubectl_cgaudit.collect.progress import Progress, silent
+from kubectl_cgaudit.detect.configured import platform_reserve
 from kubectl_cgaudit.detect.handlers import PlacedPod, placed_pods
 from kubectl_cgaudit.detect.settle import settle
-from kubectl_cgaudit.detect.state import Setup, State, setups
+from kubectl_cgaudit.detect.state import DEFAULT_HANDLER, Question, Setup, State, questions, setups
 from kubectl_cgaudit.detect.states import Rule
-from kubectl_cgaudit.judge.scenario import Scenario, ways
+from kubectl_cgaudit.errors import UsageError
+from kubectl_cgaudit.judge.scenario import Scenario, Way, ways
 from kubectl_cgaudit.predict.shape import Shapes
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PodTree, predict
 from kubectl_cgaudit.same import Same
+from kubectl_cgaudit.text import named
+
+_ORDER = ("cgroup", "reserve", "set_by", "like:cgroup", "like:reserve", "like:runtime", "runtime", "unnamed")
+"""The questions, those that decide most first."""
+_NAMED = 5
 
 
 class Case(Struct, frozen=True):
@@ -27,6 +34,12 @@ class Case(Struct, frozen=True):
     after: NodeTree
     lost: bool
     """The kubelet of after the move refuses to start, which that of now does not: `after` is never reached."""
+    answers: tuple[tuple[Question, int], ...] = ()
+    """Each open question, with the place of its answer; the first is the most plausible."""
+
+    def leads(self, handler: str | None) -> bool:
+        """Return whether no default is overridden here: for pods of a handler, or for the node where that is None."""
+        return all(place == 0 or question.open_for(handler) != "probable" for question, place in self.answers)
 
 
 class Comparison(Struct, frozen=True):
@@ -37,8 +50,17 @@ class Comparison(Struct, frozen=True):
     handlers: tuple[str, ...]
     """Those its pods use."""
     cases: tuple[Case, ...]
+    """The most plausible first."""
     by_name: bool
     """Whether the target speaks of runtimes by name: what becomes of a node rests on theirs."""
+    leading: dict[str | None, tuple[bool, ...]] = {}
+    """Of each case, whether it is a leading one: to pods of a handler, and by None to the node."""
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What is open, of the node or of its target, in the order in which it is asked."""
+        asked = dict.fromkeys(question for case in self.cases for question, _ in case.answers)
+        return tuple(sorted(asked, key=lambda question: _ORDER.index(question.about)))
 
     @property
     def placed(self) -> Sequence[PlacedPod]:
@@ -64,7 +86,13 @@ class Comparison(Struct, frozen=True):
         """The trees of an active pod in every case."""
         # What is made of a pod's tree is kept.
         pods = {of: tree.pods[index] for of, tree in self.trees.items()}
-        return tuple([PodCase(case, pods[id(case.before)], pods[id(case.after)]) for case in self.cases])
+        leading = self.leading[self.placed[index][1]]
+        return tuple(
+            [
+                PodCase(case, pods[id(case.before)], pods[id(case.after)], leads)
+                for case, leads in zip(self.cases, leading, strict=True)
+            ]
+        )
 
     def pods(self) -> Iterator[tuple[Pod, tuple["PodCase", ...]]]:
         """Each active pod with its trees in every case, made one after another."""
@@ -78,6 +106,8 @@ class PodCase(Struct, frozen=True):
     case: Case
     before: PodTree
     after: PodTree
+    leads: bool = True
+    """Whether this is a leading case to the pod."""
 
     def against_system(self, cgroup: Cgroup, *, after: bool) -> float | None:
         """A cgroup's CPU fraction divided by that of system.slice; None where the fraction cannot be said."""
@@ -97,10 +127,11 @@ def compare(
     shapes = Shapes()
     same = Same()
     nodes = [node for node in cluster.nodes if node.kind == "linux"]
+    like = _like(cluster, placed, rules, scenario.like)
     found = []
     for done, node in enumerate(nodes):
         progress("trees", done, len(nodes))
-        found.append(_compare_node(node, placed.get(node.name, ()), cluster, rules, scenario, shapes, same))
+        found.append(_compare_node(node, placed.get(node.name, ()), cluster, rules, scenario, shapes, same, like))
     return tuple(found)
 
 
@@ -112,6 +143,7 @@ def _compare_node(
     scenario: Scenario,
     shapes: Shapes,
     same: Same,
+    like: "_Like",
 ) -> Comparison:
     """Equal setups are held once, in `same`."""
     state = settle(node, placed, cluster, rules)
@@ -127,10 +159,58 @@ def _compare_node(
             known = trees[id(setup)] = predict(node, placed, setup, shapes, outlines)
         return known
 
-    for when, found in setups(state, handlers):
-        now = same(found)
-        for further, will in ways(scenario, node, now, handlers, version_known=state.cgroup is not None):
-            then = same(will)
-            words = ", ".join([when, *further] if when else further)
-            cases.append(Case(words, now, then, tree(now), tree(then), _refuses(then) and not _refuses(now)))
-    return Comparison(node, state, tuple(handlers), tuple(cases), bool(scenario.runtimes))
+    version_known = state.settled_cgroup is not None
+    asked = questions(state, handlers)
+    for answered in setups(state, handlers, platform_reserve(state.reserve, node)):
+        now, own = same(answered.setup), tuple(zip(asked, answered.places, strict=True))
+        for way in ways(scenario, node, now, handlers, like.ways(node, handlers), version_known=version_known):
+            then = same(way.setup)
+            words = ", ".join([answered.when, *way.words] if answered.when else way.words)
+            lost = _refuses(then) and not _refuses(now)
+            cases.append(Case(words, now, then, tree(now), tree(then), lost, (*own, *way.answers)))
+    cases.sort(key=_rank)
+    leading = {of: tuple([case.leads(of) for case in cases]) for of in (None, *handlers)}
+    return Comparison(node, state, tuple(handlers), tuple(cases), bool(scenario.runtimes), leading)
+
+
+def _rank(case: Case) -> tuple[int, int, list[int]]:
+    """To sort cases by: how many defaults are overridden, then how many unknowns have their second answer, then by question."""
+    otherwise = [question.confidence for question, place in case.answers if place]
+    places = {question.about: place for question, place in case.answers}
+    return otherwise.count("probable"), otherwise.count("unknown"), [places.get(about, 0) for about in _ORDER]
+
+
+class _Like(Struct, frozen=True):
+    """The node that the others become like, if the target names one."""
+
+    node: Node | None = None
+    state: State | None = None
+    handlers: tuple[str, ...] = ()
+
+    def ways(self, node: Node, handlers: Collection[str]) -> list[Way]:
+        """Return what a node becomes that becomes like it: more than one where something of it is open."""
+        if self.node is None or self.state is None or node.name == self.node.name:
+            return []
+        asked = [handler for handler in handlers if handler in self.handlers]
+        open_ = [Question(f"like:{question.about}", question.confidence) for question in questions(self.state, asked)]
+        return [
+            Way(
+                tuple(f"{self.node.name}: {words}" for words in answered.when.split(", ") if words),
+                tuple(zip(open_, answered.places, strict=True)),
+                answered.setup,
+            )
+            for answered in setups(self.state, asked, platform_reserve(self.state.reserve, node))
+        ]
+
+
+def _like(
+    cluster: Cluster, placed: Mapping[str, Sequence[PlacedPod]], rules: tuple[Rule, ...], name: str | None
+) -> _Like:
+    if name is None:
+        return _Like()
+    nodes = {node.name: node for node in cluster.nodes if node.kind == "linux"}
+    if name not in nodes:
+        raise UsageError(f"--to like={name}: there is no such node; there are {named(sorted(nodes), _NAMED) or 'none'}")
+    here = placed.get(name, ())
+    state = settle(nodes[name], here, cluster, rules)
+    return _Like(nodes[name], state, tuple(sorted({DEFAULT_HANDLER, *(handler for _, handler in here)})))

@@ -1,41 +1,100 @@
-"""How sure a number is: as sure as the weakest thing it rests on."""
+"""How sure a number or a finding is: as sure as the weakest thing it rests on."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from msgspec import Struct
 
 from kubectl_cgaudit.detect.measured import without_kubepods
 from kubectl_cgaudit.detect.state import NAME, State
-from kubectl_cgaudit.judge.audit import CONFIDENCES, Confidence
+from kubectl_cgaudit.judge.audit import CERTAINTIES, CONFIDENCES, SEVERITIES, Certainty, Confidence, Severity
 from kubectl_cgaudit.judge.compare import Comparison
+
+_OF_STATE = ("cgroup", "reserve", "runtime")
 
 
 def weakest(confidences: Iterable[Confidence]) -> Confidence:
-    """The least sure of them; certain if there are none."""
+    """Return the least sure of them; certain if there are none."""
     return max(confidences, key=CONFIDENCES.index, default="certain")
 
 
 def of_handlers(comparison: Comparison, handlers: Iterable[str]) -> Confidence:
-    """What a node's numbers rest on: its cgroup version, the kubelet's formula, and the runtimes of these handlers.
+    """Return what a node's numbers rest on: its cgroup version, the kubelet's formula, and the runtimes of these handlers.
 
     Where the target speaks of runtimes by name, their names too. Without a kubepods tree the predicted one is not the node's,
     whatever else is known.
     """
+    named: list[str | None] = [*handlers]
+    asked = [question for question in comparison.questions if question.about in _OF_STATE]
+    open_ = [question.open_for(handler) for question in asked for handler in named or [None]]
+    return weakest([_of_settled(comparison, [each for each in named if each]), *(each for each in open_ if each)])
+
+
+def _of_settled(comparison: Comparison, handlers: Iterable[str]) -> Confidence:
+    """Return the weakest confidence of what is known of a node and is not open."""
     state = comparison.state
     if without_kubepods(state.evidence):
         return "unknown"
-    found: list[Confidence] = [state.basis_of("cgroup").confidence if state.cgroup else "unknown"]
-    found.append(state.basis_of("kubelet").confidence)
+    asked = ["cgroup", "kubelet"]
     for handler in handlers:
-        known = state.runtime(handler) is not None
-        found.append(state.basis_of(f"runtime:{handler}").confidence if known else "unknown")
+        asked.append(f"runtime:{handler}")
         if comparison.by_name and f"{NAME}{handler}" in state.basis:
-            found.append(state.basis_of(f"{NAME}{handler}").confidence)
-    return weakest(found)
+            asked.append(f"{NAME}{handler}")
+    return weakest(state.basis_of(about).confidence for about in asked if not state.is_open(about))
+
+
+def certainty(comparison: Comparison, handler: str | None) -> Certainty:
+    """Return how sure a finding is that holds in every case, of a pod of this handler or of the node."""
+    found = _of_settled(comparison, () if handler is None else (handler,))
+    return "possible" if found == "unknown" else found
+
+
+class Held(Struct, frozen=True, gc=False):
+    """How a rule holds at one place, over all cases."""
+
+    severity: Severity
+    """The worst in the leading cases; in the others, where it holds in none of these."""
+    leads: bool
+    """Whether it holds in a leading case."""
+    certainty: Certainty
+    """How surely it is as severe as that."""
+    at_least: tuple[tuple[Severity, Certainty], ...]
+    """How surely it is as severe as this or worse, by severity, the worst first."""
+    gravest: Severity
+
+
+@lru_cache(maxsize=65536)
+def held(severities: tuple[Severity | None, ...], leading: tuple[bool, ...], sure: Certainty) -> Held:
+    """Return how a rule holds that has these severities by case; `sure` is how surely what holds in every case does.
+
+    It holds in one case at the least.
+    """
+    found = [(SEVERITIES.index(each), leads) for each, leads in zip(severities, leading, strict=True) if each]
+    in_leading = [grade for grade, leads in found if leads]
+    told = min(in_leading or [grade for grade, _ in found])
+    gravest = min(grade for grade, _ in found)
+    at_least = []
+    for grade, severity in enumerate(SEVERITIES):
+        if grade >= gravest:
+            at_least.append((severity, _sure(grade, severities, leading, sure)))
+    return Held(
+        SEVERITIES[told], bool(in_leading), dict(at_least)[SEVERITIES[told]], tuple(at_least), SEVERITIES[gravest]
+    )
+
+
+def _sure(grade: int, severities: Sequence[Severity | None], leading: Sequence[bool], sure: Certainty) -> Certainty:
+    holds = [each is not None and SEVERITIES.index(each) <= grade for each in severities]
+    if all(holds):
+        return sure
+    if any(leading) and all(here for here, leads in zip(holds, leading, strict=True) if leads):
+        return max(sure, "probable", key=CERTAINTIES.index)
+    return "possible"
 
 
 def taken_for_granted(state: State, used: str) -> list[str]:
-    """What a failing start rests on and nobody said: that the runtime is runc, and the driver systemd."""
+    """Return what a failing start rests on and nobody said: that the runtime is runc, and the driver systemd."""
     runtime = state.runtime(used)
     taken = [] if runtime and runtime.version else ["the runtime is runc"]
-    if state.basis_of("driver").confidence == "hint":
+    if state.basis_of("driver").confidence == "probable":
         taken.append("the cgroup driver is systemd")
     return taken

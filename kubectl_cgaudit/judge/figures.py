@@ -41,6 +41,8 @@ class Form(Struct, frozen=True, gc=False):
     """Likewise: before and after in each case."""
     stops: tuple[tuple[bool, ...], ...]
     """Likewise: whether the pod does not run after the move, in each case."""
+    leading: tuple[bool, ...]
+    """Of each case, whether it is a leading one."""
 
 
 class Figures:
@@ -118,6 +120,7 @@ def of_audit(pod: PodAudit) -> Figures:
             for row in moments
         ),
         tuple(tuple(case.stops for case in cases) for cases in all_cases),
+        tuple(case.leading for case in pod.cases),
     )
     values = [value for row in moments for each in row for value in (each.share, each.against_system)]
     return Figures(pod.name, pod.node, pod.qos, pod.handler, pod.confidence, pod.effects, form, values)

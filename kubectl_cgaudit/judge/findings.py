@@ -8,7 +8,16 @@ from operator import itemgetter
 
 import msgspec
 
-from kubectl_cgaudit.judge.audit import SEVERITIES, Finding, Severity, Subject, SubjectKind
+from kubectl_cgaudit.judge.audit import (
+    SEVERITIES,
+    Certainty,
+    Finding,
+    FindingCase,
+    Graver,
+    Severity,
+    Subject,
+    SubjectKind,
+)
 from kubectl_cgaudit.lazy import Lazy
 
 _BLOCK = 256
@@ -38,6 +47,10 @@ class _Row(msgspec.Struct, array_like=True, gc=False):
     when: str
     seen: str
     remedy: str
+    certainty: Certainty
+    cases: tuple[FindingCase, ...]
+    graver: Graver | None
+    at_least: dict[Severity, Certainty]
 
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -49,8 +62,8 @@ class Findings(Lazy[Finding]):
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         known: dict[_Rule, int] = {}
-        open_: dict[tuple[int, str, str, bool], list[_Row]] = {}
-        full: dict[tuple[int, str, str, bool], list[tuple[int, bytes]]] = {}
+        open_: dict[tuple[bool, int, str, str, int], list[_Row]] = {}
+        full: dict[tuple[bool, int, str, str, int], list[tuple[int, bytes]]] = {}
         for finding in findings:
             rule = known.setdefault(_Rule(finding.rule, finding.severity, finding.title, finding.why), len(known))
             about = finding.subject
@@ -65,6 +78,10 @@ class Findings(Lazy[Finding]):
                     finding.when,
                     finding.seen,
                     finding.remedy,
+                    finding.certainty,
+                    finding.cases,
+                    finding.graver,
+                    finding.at_least,
                 )
             )
             if len(rows) == _BLOCK:
@@ -78,7 +95,7 @@ class Findings(Lazy[Finding]):
         ]
         self._rules = list(known)
         self.faces: list[tuple[Face, int]] = [
-            ((SEVERITIES[severity], rule, title), amount) for (severity, rule, title, _), amount, _ in blocks
+            ((SEVERITIES[severity], rule, title), amount) for (_, severity, rule, title, _), amount, _ in blocks
         ]
         """Of each block, and how many are in it."""
         self._blocks = [data for _, _, data in blocks]
@@ -105,7 +122,8 @@ class Findings(Lazy[Finding]):
         for row in _DECODER.decode(zlib.decompress(block)):
             rule = self._rules[row.rule]
             about = Subject(row.kind, row.name, row.namespace, row.workload_kind)
-            found.append(Finding(rule.id, rule.severity, rule.title, about, row.when, row.seen, rule.why, row.remedy))
+            told = row.when, row.seen, rule.why, row.remedy, row.certainty, row.cases, row.graver, row.at_least
+            found.append(Finding(rule.id, rule.severity, rule.title, about, *told))
         return found
 
 

@@ -3,22 +3,27 @@
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.progress import Progress, silent
-from kubectl_cgaudit.judge.audit import Finding, Subject
+from kubectl_cgaudit.judge.audit import CERTAINTIES, SEVERITIES, Certainty, Finding, Graver, Severity, Subject
 from kubectl_cgaudit.judge.compare import Comparison
+from kubectl_cgaudit.judge.confidence import Held, certainty, held
 from kubectl_cgaudit.judge.key import Key
 from kubectl_cgaudit.judge.kinds import Kind
 from kubectl_cgaudit.judge.rounding import as_said
-from kubectl_cgaudit.judge.rules.context import Context, PodRule, grade
+from kubectl_cgaudit.judge.rules.context import Context, PodRule, finding_cases, graver
 from kubectl_cgaudit.judge.rules.requests import more_cpu
 from kubectl_cgaudit.judge.shifts import Shifts
 from kubectl_cgaudit.judge.source import Pods
+from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.text import named, percent
 
 _NAMED = 5
+_OfShare = Callable[[Thresholds, float, bool], Severity | None]
 
 
 class _Elsewhere(Struct, gc=False):
@@ -41,27 +46,39 @@ class _Elsewhere(Struct, gc=False):
 
 
 class _Worst(Struct, gc=False):
-    """The worst place of a rule in a workload, and how many places there are. There are many: it holds no tuples."""
+    """The worst place of a rule in a workload, and how many places there are. There are many: it holds few tuples."""
 
-    grade: int
-    sure: bool
+    held: Held
     badness: float
     moved: float
     """How much of the node's CPU the pod loses, where that is what the rule is about; else 0."""
     pod: str
     container: str
-    """The first four decide between two, then the names: what is sure hides nothing graver that only may hold."""
+    """What holds where no default is overridden comes first, then what is graver, surer and worse; then the names decide."""
     place: int | None
     """The container's place in its pod; None for the pod itself."""
+    severities: tuple[Severity | None, ...]
+    """By case."""
     comparison: Comparison
     index: int
-    holds: bool
-    """Whether it holds in every case, if less gravely in some."""
+    levels: tuple[tuple[Severity, Certainty], ...]
+    """How surely there is a place where it is as severe as this or worse, the worst first."""
+    gravest: Graver
+    """The gravest that it may be anywhere."""
     count: int = 1
     surely: int = 0
     """How many of these hold in every case."""
     elsewhere: _Elsewhere | None = None
     """Where else it holds, for a rule that says what to do there; the place's own is among them."""
+
+    @property
+    def rank(self) -> tuple[bool, int, int, float, float]:
+        """To find the worst by: the greatest."""
+        return *_grade(self.held), self.badness, self.moved
+
+
+def _grade(held: Held) -> tuple[bool, int, int]:
+    return held.leads, -SEVERITIES.index(held.severity), -CERTAINTIES.index(held.certainty)
 
 
 class FoundInPods:
@@ -74,55 +91,91 @@ class FoundInPods:
         self._worst: list[dict[Key, _Worst]] = [{} for _ in rules]
         self._said: dict[tuple[object, int], tuple[str, float | None, Comparison]] = {}
         """By the identity of a node's comparison, which is kept so that no other gets its number."""
+        self._sure: dict[tuple[int, str], Certainty] = {}
         self._by_share = [(place, rule, rule.by_share) for place, rule in enumerate(rules) if rule.by_share]
+
+    def by_case(self, kind: Kind, shifts: Shifts) -> list[object]:
+        """Return what happens to a pod in each case, and how severe what is found in it is there."""
+        severities = [found.severities for found in kind.found]
+        severities += [self._of_share(severity_of, shifts) for _, _, severity_of in self._by_share]
+        return list(zip(kind.effects, shifts.effects, *severities, strict=True))
+
+    def _of_share(self, severity_of: _OfShare, shifts: Shifts) -> tuple[Severity | None, ...]:
+        """Return the severity of a rule over changes of the share, by case."""
+        limits = self._context.thresholds
+        return tuple(
+            [
+                None if change is None else severity_of(limits, change, keeps)
+                for keeps, change in zip(shifts.keeps, shifts.changes, strict=True)
+            ]
+        )
 
     def add(self, key: Key, comparison: Comparison, index: int, kind: Kind, shifts: Shifts) -> None:
         """Take in a pod: its kind, and the changes of its share."""
-        pod = comparison.placed[index][0]
-        name = pod.name
+        pod, handler = comparison.placed[index]
+        name, leading, sure = pod.name, kind.leading, self._certainty(comparison, handler)
         for found in kind.found:
             container = "" if found.container is None else pod.containers[found.container].name
-            rank = found.grade, found.sure, found.badness, 0.0
-            self._take(found.rule, key, rank, (name, container), found.container, comparison, index, holds=found.holds)
-        for place, rule, severity_of in self._by_share:
-            hit = [
-                (keeps, change, moved, severity)
-                for keeps, change, moved in zip(shifts.keeps, shifts.changes, shifts.moved, strict=True)
-                if change is not None and (severity := severity_of(self._context.thresholds, change, keeps))
-            ]
-            if hit:
-                _, change, moved, severity = min(hit)
-                alike = sum(each == severity for *_, each in hit)
-                rank = grade(severity), alike == len(shifts.changes), -as_said(change), -moved
-                self._take(place, key, rank, (name, ""), None, comparison, index, holds=len(hit) == len(shifts.changes))
+            taken = max(sure, found.taken, key=CERTAINTIES.index)
+            here = held(found.severities, leading, taken)
+            place = _Place(here, found.severities, found.container, (name, container), found.badness, 0.0)
+            self._take(found.rule, key, place, comparison, index)
+        for rule_place, rule, severity_of in self._by_share:
+            severities = self._of_share(severity_of, shifts)
+            if any(severities):
+                here = held(severities, leading, sure)
+                hit = [
+                    (keeps, change, moved)
+                    for keeps, change, moved, severity, leads in zip(
+                        shifts.keeps, shifts.changes, shifts.moved, severities, leading, strict=True
+                    )
+                    if change is not None and severity and leads == here.leads
+                ]
+                _, change, moved = min(hit)
+                place = _Place(here, severities, None, (name, ""), -as_said(change), -moved)
+                self._take(rule_place, key, place, comparison, index)
                 if rule.elsewhere:
-                    worst = self._worst[place][key]
+                    worst = self._worst[rule_place][key]
                     worst.elsewhere = worst.elsewhere or _Elsewhere()
                     worst.elsewhere.add(comparison, change)
 
-    def _take(
-        self,
-        rule: int,
-        key: Key,
-        rank: tuple[int, bool, float, float],
-        names: tuple[str, str],
-        place: int | None,
-        comparison: Comparison,
-        index: int,
-        *,
-        holds: bool,
-    ) -> None:
+    def _certainty(self, comparison: Comparison, handler: str) -> Certainty:
+        """Return how sure a finding of the node's pods with this handler is that holds in every case."""
+        known = self._sure.get((id(comparison), handler))
+        if known is None:
+            known = self._sure[id(comparison), handler] = certainty(comparison, handler)
+        return known
+
+    def _take(self, rule: int, key: Key, place: "_Place", comparison: Comparison, index: int) -> None:
+        here = place.held
         worst = self._worst[rule].get(key)
+        holds = all(place.severities)
+        gravest = graver(comparison, place.severities, here) or Graver(here.severity, "")
         if worst is None:
-            self._worst[rule][key] = _Worst(*rank, *names, place, comparison, index, holds, surely=holds)
+            self._worst[rule][key] = _Worst(
+                here,
+                place.badness,
+                place.moved,
+                *place.names,
+                place.container,
+                place.severities,
+                comparison,
+                index,
+                here.at_least,
+                gravest,
+                surely=holds,
+            )
             return
         worst.count += 1
         worst.surely += holds
-        known = worst.grade, worst.sure, worst.badness, worst.moved
-        if rank > known or (rank == known and names < (worst.pod, worst.container)):
-            worst.grade, worst.sure, worst.badness, worst.moved = rank
-            worst.pod, worst.container = names
-            worst.place, worst.comparison, worst.index, worst.holds = place, comparison, index, holds
+        worst.levels = _surest(worst.levels, here.at_least)
+        worst.gravest = min(worst.gravest, gravest, key=_gravest_first)
+        rank = *_grade(here), place.badness, place.moved
+        if rank > worst.rank or (rank == worst.rank and place.names < (worst.pod, worst.container)):
+            worst.held, worst.badness, worst.moved = here, place.badness, place.moved
+            worst.pod, worst.container = place.names
+            worst.place, worst.severities = place.container, place.severities
+            worst.comparison, worst.index = comparison, index
 
     def findings(self, progress: Progress = silent) -> Iterator[Finding]:
         """One finding a workload and rule, the worst first."""
@@ -139,7 +192,8 @@ class FoundInPods:
         hit = next(hit for hit in hits if hit.place == worst.place)
         others = worst.count - 1
         are = "is" if others == 1 else "are"
-        sure = _how_many(worst.surely - worst.holds, others, told=worst.holds)
+        told = all(worst.severities)
+        sure = _how_many(worst.surely - told, others, told=told)
         more = f" {others} more of this workload {are} found by this rule{sure}." if others else ""
         namespace, owner = key
         subject = Subject("workload", owner.name, namespace, owner.kind)
@@ -150,7 +204,15 @@ class FoundInPods:
             remedy += self._elsewhere(rule.elsewhere, elsewhere, raising)
         if rule.holds_for:
             remedy += rule.holds_for(worst.comparison, placed, self._pods[key].placed())
-        return rule.rule.finding(hit.severity, subject, hit.when, seen + more, remedy)
+        finding = rule.rule.finding(hit.severity, subject, hit.when, seen + more, remedy)
+        worse = SEVERITIES.index(worst.gravest.severity) < SEVERITIES.index(worst.held.severity)
+        return replace(
+            finding,
+            certainty=worst.held.certainty,
+            cases=finding_cases(worst.comparison, worst.severities, worst.comparison.leading[placed[1]]),
+            graver=worst.gravest if worse else None,
+            at_least=dict(worst.levels),
+        )
 
     def _elsewhere(
         self,
@@ -175,6 +237,34 @@ class FoundInPods:
                 losses[node.node.name] = left
         parts = [f"{what} on {named(names, _NAMED)}" for what, names in found.items()]
         return f" Its other nodes: {'; '.join(parts)}.{_still_lost(losses, raising)}"
+
+
+class _Place(Struct, frozen=True, gc=False):
+    """A pod, or a container of it, for which a rule holds."""
+
+    held: Held
+    severities: tuple[Severity | None, ...]
+    container: int | None
+    """Its place in the pod; None for the pod itself."""
+    names: tuple[str, str]
+    """Of the pod and the container."""
+    badness: float
+    moved: float
+
+
+@lru_cache(maxsize=4096)
+def _surest(
+    one: tuple[tuple[Severity, Certainty], ...], other: tuple[tuple[Severity, Certainty], ...]
+) -> tuple[tuple[Severity, Certainty], ...]:
+    """Return how surely there is a place that is as severe, of two that say it."""
+    both: dict[Severity, Certainty] = {}
+    for severity, sure in (*one, *other):
+        both[severity] = min(both.get(severity, sure), sure, key=CERTAINTIES.index)
+    return tuple(sorted(both.items(), key=lambda each: SEVERITIES.index(each[0])))
+
+
+def _gravest_first(graver: Graver) -> tuple[int, str]:
+    return SEVERITIES.index(graver.severity), graver.when
 
 
 def _still_lost(losses: Mapping[str, float], raising: str) -> str:

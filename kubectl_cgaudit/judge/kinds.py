@@ -9,14 +9,14 @@ from msgspec import Struct
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.state import CgroupVersion, Setup
 from kubectl_cgaudit.judge import weights
-from kubectl_cgaudit.judge.audit import Effect
+from kubectl_cgaudit.judge.audit import Certainty, Effect, Severity
 from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.confidence import taken_for_granted
 from kubectl_cgaudit.judge.figures import Fixed, fixed
 from kubectl_cgaudit.judge.pods import inside, stops
 from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.rules import readers
-from kubectl_cgaudit.judge.rules.context import Context, Pairs, PodRule, grade
+from kubectl_cgaudit.judge.rules.context import Context, Pairs, PodRule
 from kubectl_cgaudit.predict.shape import PodShape, setup_key
 from kubectl_cgaudit.same import Same
 
@@ -38,12 +38,10 @@ class Found(Struct, frozen=True, gc=False):
     rule: int
     container: int | None
     """Its place in the pod; None for the pod itself."""
-    grade: int
-    """The graver, the greater."""
-    sure: bool
-    """Whether it is as grave in every case."""
-    holds: bool
-    """Whether it holds in every case, if less gravely in some."""
+    severities: tuple[Severity | None, ...]
+    """By case; None where it does not hold."""
+    taken: Certainty
+    """How sure what it rests on beside the cases is."""
     badness: float
 
 
@@ -67,11 +65,14 @@ class Kind(Struct, frozen=True, eq=False, gc=False):
 
     number: int
     """Its place among all kinds."""
+    leading: tuple[bool, ...]
+    """By case, whether it is a leading one."""
     effects: tuple[frozenset[Effect], ...]
     """By case, without those of the share."""
     pulls: tuple[PullChange, ...]
     """By case: with the node's sums, what decides the share."""
     moved: tuple[Moved, ...]
+    """As the numbers and the weights, in the leading cases."""
     numbers: tuple[Numbers, ...]
     """Of every container that has a number now and after."""
     weights: tuple[tuple[weights.Combination, int], ...]
@@ -165,8 +166,11 @@ class Kinds:
         ]
         changes = [of_case[1:] for of_case in pairs]
         surely = not taken_for_granted(comparison.state, used)
+        leading = comparison.leading[used]
+        led = [of_case for of_case, leads in zip(changes, leading, strict=True) if leads]
         kind = Kind(
             number=len(self.all),
+            leading=self._same(leading),
             effects=self._same(
                 tuple(
                     frozenset(stops(pod, used, case, surely=surely))
@@ -177,9 +181,9 @@ class Kinds:
             pulls=self._same(
                 tuple((before.qos, before.value, after.value, before.wants_cpu) for before, after in shapes)
             ),
-            moved=self._all_same(_moved(cases, changes)),
-            numbers=self._all_same(_numbers(changes)),
-            weights=self._all_same(Counter(_combinations(present, changes)).items()),
+            moved=self._all_same(_moved([case for case, leads in zip(cases, leading, strict=True) if leads], led)),
+            numbers=self._all_same(_numbers(led)),
+            weights=self._all_same(Counter(_combinations(present, led)).items()),
             containers=len(present),
             found=self._all_same(self._found(comparison, index, [pair for of_case in pairs for pair in of_case])),
         )
@@ -193,7 +197,7 @@ class Kinds:
         trees = comparison.pod(index) if may else ()
         for place, rule in may:
             for hit in rule.hits(self._context, comparison, placed, trees):
-                yield Found(place, hit.place, grade(hit.severity), hit.when == "", hit.holds, hit.badness)
+                yield Found(place, hit.place, hit.severities, hit.taken, hit.badness)
 
 
 def _setting(comparison: Comparison, handler: str) -> object:
@@ -204,7 +208,10 @@ def _setting(comparison: Comparison, handler: str) -> object:
 
 def _circumstances(comparison: Comparison, handler: str, *, limited: bool) -> object:
     """What of that is not in the shapes of a pod that has no limit of its own, but of its containers if it is limited."""
-    cases = [(case.when, case.now.cgroup, case.then.cgroup, case.lost) for case in comparison.cases]
+    cases = [
+        (case.when, leads, case.now.cgroup, case.then.cgroup, case.lost)
+        for case, leads in zip(comparison.cases, comparison.leading[handler], strict=True)
+    ]
     setups = [setup for case in comparison.cases for setup in (case.now, case.then)] if limited else []
     quotas = [(setup.driver, setup.cfs_quota, setup.period_us, setup.runtime(handler)) for setup in setups]
     return (*taken_for_granted(comparison.state, handler), *cases, *quotas)

@@ -37,6 +37,10 @@ def _judge(comparison: Comparison, cluster: Cluster, same: Same) -> NodeAudit:
     known = _known(state, comparison.handlers)
     pods = Counter(pod.qos for pod, _ in comparison.placed)
     moments = {of: _moment(tree, pods, same) for of, tree in comparison.trees.items()}
+    first, *others = (
+        NodeCase(case.when, moments[id(case.before)], moments[id(case.after)], case.lost, rank, leads)
+        for rank, (case, leads) in enumerate(zip(comparison.cases, comparison.leading[None], strict=True), start=1)
+    )
     return NodeAudit(
         name=node.name,
         kubelet_version=node.kubelet_version,
@@ -50,16 +54,17 @@ def _judge(comparison: Comparison, cluster: Cluster, same: Same) -> NodeAudit:
         hints=same(state.hints(comparison.handlers)),
         evidence=same(
             tuple(
-                EvidenceRecord(each.about, each.value, each.confidence, each.source, each.saw)
+                EvidenceRecord(each.about, each.value, each.strength, each.source, each.saw, each.override)
                 for each in state.evidence
             )
         ),
         contradictions=state.contradictions,
         problems=answers.problems if answers else (),
-        cases=tuple(
-            NodeCase(case.when, moments[id(case.before)], moments[id(case.after)], case.lost)
-            for case in comparison.cases
-        ),
+        when=first.when,
+        before=first.before,
+        after=first.after,
+        stops=first.stops,
+        others=tuple(others),
     )
 
 

@@ -9,9 +9,11 @@ from kubectl_cgaudit.judge.audit import (
     ContainerAudit,
     Effect,
     Moment,
+    OtherEffects,
     PodAudit,
 )
 from kubectl_cgaudit.judge.compare import Case, Comparison
+from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.confidence import of_handlers, taken_for_granted
 from kubectl_cgaudit.judge.figures import Fixed, fixed
 from kubectl_cgaudit.judge.rounding import relative, rounded
@@ -28,15 +30,17 @@ NEITHER: frozenset[Effect] = frozenset()
 def audited(comparison: Comparison, index: int, thresholds: Thresholds) -> PodAudit:
     """The pod of a node, by its place among the node's pods."""
     pod, used = comparison.placed[index]
-    cases = comparison.cases
+    cases, leading = comparison.cases, comparison.leading[used]
     moments = [(_moments(comparison, index, case.before), _moments(comparison, index, case.after)) for case in cases]
     surely = not taken_for_granted(comparison.state, used)
     fates = [frozenset(stops(pod, used, case, surely=surely)) for case in cases]
     changes, *of_containers = (
-        tuple(
-            CaseChange(case.when, before[place], after[place], "stops" in fate)
-            for case, (before, after), fate in zip(cases, moments, fates, strict=True)
-        )
+        [
+            CaseChange(case.when, before[place], after[place], "stops" in fate, rank, leads)
+            for rank, (case, leads, (before, after), fate) in enumerate(
+                zip(cases, leading, moments, fates, strict=True), start=1
+            )
+        ]
         for place in range(len(moments[0][0]))
     )
     found = []
@@ -51,13 +55,19 @@ def audited(comparison: Comparison, index: int, thresholds: Thresholds) -> PodAu
         pod.qos,
         used,
         of_handlers(comparison, [used]),
-        effects(found),
-        changes,
+        effects([here for here, leads in zip(found, leading, strict=True) if leads]),
+        *in_ranks(changes),
         tuple(
-            ContainerAudit(each.name, each.role, each.request_milli, each.limit_milli, own)
+            ContainerAudit(each.name, each.role, each.request_milli, each.limit_milli, *in_ranks(own))
             for each, own in zip(pod.present, of_containers, strict=True)
         ),
     )
+
+
+def in_ranks(changes: Sequence[CaseChange]) -> tuple[str, Moment, Moment, bool, tuple[CaseChange, ...]]:
+    """Return the fields of a pod or container that hold these changes: the most plausible by itself, and the others."""
+    first, *others = changes
+    return first.when, first.before, first.after, first.stops, tuple(others)
 
 
 def _moments(comparison: Comparison, index: int, tree: NodeTree) -> list[Moment]:
@@ -119,7 +129,7 @@ def runs_in_part(pod: Pod, used: str, case: Case) -> bool:
 
 
 def effects(cases: Sequence[frozenset[Effect]]) -> tuple[Effect, ...]:
-    """What holds in every case; a change of CPU that holds only in some is unknown, never left out."""
+    """Return what holds in every of these cases; a change of CPU that holds only in some is unknown, never left out."""
     sure = frozenset.intersection(*cases)
     open_ = frozenset.union(*cases) - sure
     found = set(sure)
@@ -128,3 +138,28 @@ def effects(cases: Sequence[frozenset[Effect]]) -> tuple[Effect, ...]:
     if "nominal" in open_:
         found.add("nominal")
     return tuple(effect for effect in EFFECTS if effect in found)
+
+
+def other_effects(
+    comparison: Comparison, leading: Sequence[bool], found: Sequence[frozenset[Effect]], changes: Sequence[float | None]
+) -> tuple[OtherEffects, ...]:
+    """Return what holds in the cases in which a default is overridden, where that is something else than in the leading ones.
+
+    From what holds in each case, and the change against the system there. Cases with the same effects are told together.
+    """
+    # Another number in cpu.weight is no news.
+    of_cpu = [here - {"nominal"} for here in found]
+    led = {here for here, leads in zip(of_cpu, leading, strict=True) if leads}
+    groups: dict[frozenset[Effect], list[int]] = {}
+    for place, (here, leads) in enumerate(zip(of_cpu, leading, strict=True)):
+        if not leads and led != {here}:
+            groups.setdefault(here, []).append(place)
+    whens = comparison.whens
+    return tuple(
+        OtherEffects(
+            condition([whens[place] for place in places], whens),
+            tuple(effect for effect in EFFECTS if effect in here),
+            min((change for place in places if (change := changes[place]) is not None and change < 0), default=None),
+        )
+        for here, places in groups.items()
+    )

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,6 +13,7 @@ from kubectl_cgaudit.cgroups.version import KubeletVersion, needs_patch
 from kubectl_cgaudit.cgroups.weights import (
     MAX_WEIGHT,
     MIN_SHARES,
+    Formula,
     linear,
     linear_inverse,
     systemd_shares,
@@ -20,16 +21,32 @@ from kubectl_cgaudit.cgroups.weights import (
 )
 from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect import runtime, states
+from kubectl_cgaudit.detect.catalogue import Platform, catalogue
+from kubectl_cgaudit.detect.configured import platform_reserve
 from kubectl_cgaudit.detect.runtime import FIRST_QUADRATIC, Runtime
-from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup, default_root_value
+from kubectl_cgaudit.detect.state import (
+    SYSTEM_SLICE,
+    CgroupVersion,
+    Question,
+    Setup,
+    default_root_value,
+    reserve_in_unit,
+)
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.errors import UsageError
 
-_FORMS = "v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6, crun=1.28 or youki=0.5.7, combined with commas, or a states file"
-_VERSIONED = f"(?:kubelet|{'|'.join(FIRST_QUADRATIC)})="
+_FORMS = (
+    "v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6, crun=1.28, youki=0.5.7, platform=NAME or like=NODE, combined with "
+    "commas, or a states file"
+)
+_VERSIONED = f"(?:kubelet|platform|like|{'|'.join(FIRST_QUADRATIC)})="
 _TARGET = re.compile(f"v2|runtime|{_VERSIONED}.+")
 # A + inside a version is its build's: 1.3.6+azure.
 _SEPARATOR = re.compile(rf",|\+(?=(?:v2|runtime|{_VERSIONED}[^,+]*)(?:$|[,+]))")
+
+
+WHO_SET = Question("set_by", "unknown")
+_UNNAMED = Question("unnamed", "unknown")
 
 
 class Scenario(Struct, frozen=True):
@@ -43,12 +60,20 @@ class Scenario(Struct, frozen=True):
     runtimes: tuple[Runtime, ...]
     kubelet: KubeletVersion | None
     rules: tuple[Rule, ...]
+    platform: Platform | None = None
+    """The release of a platform whose nodes they become, before anything else is changed."""
+    like: str | None = None
+    """The node that they become like, likewise."""
     file: str | None = None
     """The path of the file that says it. It is read once: what comes through a pipe comes once."""
 
     def describe(self) -> str:
         """The migration in words."""
         parts = []
+        if self.platform:
+            parts.append(f"every node as {self.platform.id} has it ({self.platform.note})")
+        if self.like:
+            parts.append(f"every node as {self.like} is now")
         if self.v2:
             parts.append("every node on cgroup v2")
         if self.new_runtime:
@@ -84,27 +109,55 @@ def parse(to: str) -> Scenario:
         raise UsageError(f"--to is empty; write {_FORMS}")
     if len(words) == 1 and words[0] not in ("v2", "runtime") and "=" not in words[0]:
         raise UsageError(f"--to: {to!r} is neither a target nor a file; write {_FORMS}")
-    v2 = new_runtime = False
-    kubelet: KubeletVersion | None = None
-    targets: dict[str, Runtime] = {}
+    said = _Said()
     for word in words:
-        name, _, version = word.partition("=")
-        if word == "v2":
-            v2 = True
-        elif word == "runtime":
-            new_runtime = True
-        elif name in targets or (name == "kubelet" and kubelet):
-            raise UsageError(f"--to names {name} twice; give one version")
-        elif name == "kubelet" and needs_patch(version):
-            raise UsageError(f"--to: kubelet {states.TWO_QUOTAS}, as in kubelet=1.33.8")
-        elif name == "kubelet" and (found := KubeletVersion.parse(version)):
-            kubelet = found
-        elif name in FIRST_QUADRATIC and version:
-            targets[name] = _target(word)
-        else:
-            hint = "; containerd's version does not decide the formula, runc's does" if name == "containerd" else ""
-            raise UsageError(f"--to: {word!r} is not a target; write {_FORMS}{hint}")
-    return Scenario(to, v2, new_runtime, tuple(targets[name] for name in sorted(targets)), kubelet, ())
+        _read(word, said)
+    runtimes = tuple(said.runtimes[name] for name in sorted(said.runtimes))
+    return Scenario(to, said.v2, said.new_runtime, runtimes, said.kubelet, (), said.platform, said.like)
+
+
+class _Said(Struct):
+    """What the words of `--to` have said so far."""
+
+    v2: bool = False
+    new_runtime: bool = False
+    kubelet: KubeletVersion | None = None
+    platform: Platform | None = None
+    like: str | None = None
+    runtimes: dict[str, Runtime] = {}
+
+
+def _read(word: str, said: _Said) -> None:
+    """Take in a word of `--to`. Raises UsageError for one that is no target, or says something twice."""
+    name, _, version = word.partition("=")
+    if name in said.runtimes or (name == "kubelet" and said.kubelet):
+        raise UsageError(f"--to names {name} twice; give one version")
+    if name in ("platform", "like") and (said.platform or said.like):
+        raise UsageError("--to names two platforms or nodes to be like; give one")
+    if word == "v2":
+        said.v2 = True
+    elif word == "runtime":
+        said.new_runtime = True
+    elif name == "platform":
+        said.platform = _platform(version)
+    elif name == "like" and version:
+        said.like = version
+    elif name == "kubelet" and needs_patch(version):
+        raise UsageError(f"--to: kubelet {states.TWO_QUOTAS}, as in kubelet=1.33.8")
+    elif name == "kubelet" and (found := KubeletVersion.parse(version)):
+        said.kubelet = found
+    elif name in FIRST_QUADRATIC and version:
+        said.runtimes[name] = _target(word)
+    else:
+        hint = "; containerd's version does not decide the formula, runc's does" if name == "containerd" else ""
+        raise UsageError(f"--to: {word!r} is not a target; write {_FORMS}{hint}")
+
+
+def _platform(name: str) -> Platform:
+    known = {platform.id: platform for platform in catalogue().targets}
+    if name not in known:
+        raise UsageError(f"--to: {name!r} is not a platform cgaudit knows; there are {', '.join(sorted(known))}")
+    return known[name]
 
 
 def _is_file(to: str) -> bool:
@@ -133,40 +186,71 @@ def _from_file(to: str) -> Scenario:
     return Scenario(Path(to).name, v2=False, new_runtime=False, runtimes=(), kubelet=None, rules=rules, file=to)
 
 
+class Way(Struct, frozen=True):
+    """What a node may become, and how that answers what the target leaves open."""
+
+    words: tuple[str, ...]
+    answers: tuple[tuple[Question, int], ...]
+    """Each question with the place of its answer; the first is the most plausible."""
+    setup: Setup
+
+
 def ways(
-    scenario: Scenario, node: Node, now: Setup, handlers: Collection[str], *, version_known: bool = True
-) -> Iterator[tuple[tuple[str, ...], Setup]]:
-    """What a node that is `now` may become, each with what that assumes. Raises UsageError as `after` does.
+    scenario: Scenario,
+    node: Node,
+    now: Setup,
+    handlers: Collection[str],
+    like: Sequence["Way"] = (),
+    *,
+    version_known: bool = True,
+) -> Iterator[Way]:
+    """Yield what a node that is `now` may become. Raises UsageError as `after` does.
 
     A target speaks of one runtime, and not every handler says which it runs. Where only runc is spoken of they are taken to
     run it, as nearly all do; else each may run runc or one of the runtimes that are spoken of. And a value that somebody set
     at the root is systemd's or a kubelet's, and each makes another of it on the other cgroup version. `handlers` are those the
-    node's pods use; what another one runs is no question.
+    node's pods use; what another one runs is no question. `like` is what the node may be that the target says to be like.
     """
-    for words, unnamed in _unnamed(scenario, now, handlers):
-        setup = after(scenario, node, now, version_known=version_known, unnamed=unnamed)
-        other, either = setup, _of_either(now)
+    for model in like or (None,):
+        start = (model.words, model.answers, _like(now, model.setup)) if model else ((), (), now)
+        for way in _ways_from(scenario, node, start[2], handlers, version_known=version_known):
+            yield Way((*start[0], *way.words), (*start[1], *way.answers), way.setup)
+
+
+def _ways_from(
+    scenario: Scenario, node: Node, start: Setup, handlers: Collection[str], *, version_known: bool
+) -> Iterator[Way]:
+    for words, answers, unnamed in _unnamed(scenario, start, handlers):
+        setup = after(scenario, node, start, version_known=version_known, unnamed=unnamed)
+        other, either = setup, _of_either(start)
         if either:
-            other = after(scenario, node, now, version_known=version_known, unnamed=unnamed, by_kubelet=True)
-        told = {name for name, value in setup.top_level if dict(other.top_level)[name] != value}
+            other = after(scenario, node, start, version_known=version_known, unnamed=unnamed, by_kubelet=True)
+        then = dict(other.top_level)
+        told = {name for name, value in setup.top_level if then.get(name, value) != value}
         if not told:
-            yield words, setup
+            yield Way(words, answers, setup)
         else:
             names = " and ".join(name for name, _ in setup.top_level if name in told)
             known = told >= either
             by_kubelet = tuple(sorted({*other.enforced, *told}))
-            yield (*words, f"systemd set {names}"), replace(setup, reserves_known=known)
-            yield (*words, f"a kubelet set {names}"), replace(other, reserves_known=known, enforced=by_kubelet)
+            yield Way((*words, f"systemd set {names}"), (*answers, (WHO_SET, 0)), replace(setup, reserves_known=known))
+            yield Way(
+                (*words, f"a kubelet set {names}"),
+                (*answers, (WHO_SET, 1)),
+                replace(other, reserves_known=known, enforced=by_kubelet),
+            )
 
 
-def _unnamed(scenario: Scenario, now: Setup, handlers: Collection[str]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What a handler may run that does not say it, and what that assumes."""
-    spoken = sorted({target.name or "" for target in scenario.runtimes} | {"runc"})
-    if len(spoken) == 1 or not any(_says_nothing(handler, run) for handler, run in now.runtimes if handler in handlers):
-        yield (), "runc"
+def _unnamed(
+    scenario: Scenario, now: Setup, handlers: Collection[str]
+) -> Iterator[tuple[tuple[str, ...], tuple[tuple[Question, int], ...], str]]:
+    """Yield what a handler may run that does not say it, and what that assumes."""
+    others = sorted({target.name or "" for target in scenario.runtimes} - {"runc"})
+    if not others or not any(_says_nothing(handler, run) for handler, run in now.runtimes if handler in handlers):
+        yield (), (), "runc"
         return
-    for name in spoken:
-        yield (f"unnamed runtime is {name}",), name
+    for place, name in enumerate(("runc", *others)):
+        yield (f"unnamed runtime is {name}",), ((_UNNAMED, place),), name
 
 
 def _of_either(setup: Setup) -> set[str]:
@@ -191,6 +275,7 @@ def after(
     handlers run that do not say it; `by_kubelet`, that a kubelet set the values at the root of which nobody knows who did.
     """
     setup = replace(now, leftovers=())
+    setup = _on_platform(setup, scenario.platform, node, by_kubelet=by_kubelet) if scenario.platform else setup
     setup = _on_cgroup(setup, "v2", by_kubelet=by_kubelet) if scenario.v2 else setup
     if scenario.new_runtime:
         setup = replace(setup, runtimes=tuple((name, runtime.upgraded(run)) for name, run in setup.runtimes))
@@ -216,6 +301,46 @@ def after(
             )
         setup = _ruled(setup, rule)
     return setup
+
+
+def _on_platform(setup: Setup, platform: Platform, node: Node, *, by_kubelet: bool) -> Setup:
+    """Return what a node is that becomes one of this platform. What the platform's row does not say stays."""
+    if platform.cgroup:
+        setup = _on_cgroup(setup, platform.cgroup, by_kubelet=by_kubelet)
+    default = default_root_value(setup.cgroup)
+    reserve = platform_reserve(platform.reserve, node)
+    if platform.root is not None:
+        setup = replace(
+            setup,
+            system_slice=default if reserve is None else reserve_in_unit(reserve, setup.cgroup),
+            root=tuple(sorted(platform.root.items())),
+            enforced=() if reserve is None else (SYSTEM_SLICE,),
+            reserves_known=True,
+        )
+    return replace(
+        setup,
+        driver=platform.driver or setup.driver,
+        kubelet_version=KubeletVersion.parse(platform.kubelet or "") or setup.kubelet_version,
+        runtimes=tuple((handler, _of_formula(handler, run, platform.runtime)) for handler, run in setup.runtimes),
+    )
+
+
+def _of_formula(handler: str, run: Runtime, formula: Formula | None) -> Runtime:
+    """Return the runtime in a release that has this formula; one that sets no weight, or always the same, stays."""
+    if formula is None or run.formula in ("none", formula) or run.name in runtime.ALWAYS:
+        return run
+    return runtime.of_name(run.name or runtime.named_by(handler), formula)
+
+
+def _like(now: Setup, model: Setup) -> Setup:
+    """Return what a node becomes that is `now` and becomes like another; its own handlers that the other has not stay."""
+    there = dict(model.runtimes)
+    return replace(
+        model,
+        runtimes=tuple(
+            (handler, run if run.formula == "none" else there.get(handler, run)) for handler, run in now.runtimes
+        ),
+    )
 
 
 def _runs(handler: str, run: Runtime, unnamed: str) -> str:

@@ -18,11 +18,12 @@ _Change = tuple[float | None, float, float]
 
 
 Sure = tuple[float, float, float, float, float]
-"""The change against the system that holds in every case, before and after it, and the share of the node before and after."""
+"""The change against the system that holds in every leading case, before and after it, and the share of the node before and
+after."""
 
 
 class Shifts(Struct, frozen=True, gc=False):
-    """Over all cases. None where there is nothing to compare."""
+    """Over the leading cases, where nothing else is said. None where there is nothing to compare."""
 
     changes: tuple[float | None, ...]
     """Against the system, in each case; None where the node does not come back, too."""
@@ -40,12 +41,20 @@ class Shifts(Struct, frozen=True, gc=False):
     share: Shift | None
     """Of the node's CPU, where it changes most."""
     sure: Sure | None
+    leading: int
+    """How many leading cases there are."""
 
 
 def shifts(
-    comparison: Comparison, pulls: Sequence[PullChange], systems: Sequence[float], thresholds: Thresholds
+    comparison: Comparison,
+    pulls: Sequence[PullChange],
+    systems: Sequence[float],
+    thresholds: Thresholds,
+    leading: Sequence[bool],
 ) -> Shifts:
-    """Those of the pods of a node with these pulls. `systems` is the share of system.slice before and after in each case."""
+    """Return those of the pods of a node with these pulls. `systems` is the share of system.slice before and after in each
+    case; `leading`, which cases are leading ones to these pods.
+    """
     changes: list[float | None] = []
     moved: list[float] = []
     keeps: list[bool] = []
@@ -72,9 +81,9 @@ def shifts(
         effects.append(by_share(against, thresholds))
         moved.append(share_after - share_before)
         keeps.append(not thresholds.loses(of_share))
-        if against is not None:
+        if against is not None and leading[place]:
             system.append((against, case.when, times_before, times_after))
-        if of_share is not None:
+        if of_share is not None and leading[place]:
             shares.append((of_share, case.when, share_before, share_after))
     worst = min(system, default=None)
     return Shifts(
@@ -86,7 +95,8 @@ def shifts(
         rank=(as_said(worst[0]), moved[changes.index(worst[0])]) if worst else (0.0, 0.0),
         best=max(system, default=None),
         share=min(shares, key=lambda each: (-abs(each[0]), each), default=None),
-        sure=_sure(max(system), shares) if len(system) == len(changes) else None,
+        sure=_sure(max(system), shares) if system and len(system) == sum(leading) else None,
+        leading=sum(leading),
     )
 
 

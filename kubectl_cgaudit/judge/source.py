@@ -31,7 +31,7 @@ class Source:
         """What holds of the pods of each kind whatever their share, by the number of the kind."""
         self._thresholds = thresholds
         self._sure: dict[tuple[int, str], Confidence] = {}
-        self._effects: dict[tuple[ByCase, ByCase], tuple[Effect, ...]] = {}
+        self._effects: dict[tuple[ByCase, ByCase, tuple[bool, ...]], tuple[Effect, ...]] = {}
         self._of_nodes: dict[int, tuple[tuple[PodTrees, float], ...]] = {}
         self._names: dict[int, tuple[Named, ...]] = {}
         self._same: dict[tuple[Named, ...], tuple[Named, ...]] = {}
@@ -45,12 +45,13 @@ class Source:
             known = self._sure[node, used] = of_handlers(self.comparisons[node], [used])
         return known
 
-    def effects(self, of_kind: ByCase, of_share: ByCase) -> tuple[Effect, ...]:
-        """What holds of a pod, from what its kind and its share come to in each case."""
-        known = self._effects.get((of_kind, of_share))
+    def effects(self, of_kind: ByCase, of_share: ByCase, leading: tuple[bool, ...]) -> tuple[Effect, ...]:
+        """Return what holds of a pod in the leading cases, from what its kind and its share come to in each case."""
+        known = self._effects.get((of_kind, of_share, leading))
         if known is None:
-            both = [inside | share for inside, share in zip(of_kind, of_share, strict=True)]
-            known = self._effects[of_kind, of_share] = effects(both)
+            every = zip(of_kind, of_share, leading, strict=True)
+            known = effects([inside | share for inside, share, leads in every if leads])
+            self._effects[of_kind, of_share, leading] = known
         return known
 
     def audited(self, node: int, index: int) -> PodAudit:
@@ -79,7 +80,7 @@ class Source:
             pod.qos,
             used,
             self.confidence(node, used),
-            self.effects(self.of_kinds[kind], of_share),
+            self.effects(self.of_kinds[kind], of_share, comparison.leading[used]),
             form,
             values,
         )
@@ -117,6 +118,7 @@ class Source:
                 (comparison.whens,) * every,
                 tuple(zip(*map(self._fixed, shapes, [tree.setup for tree in trees]), strict=True)),
                 (tuple(["stops" in here for here in self.of_kinds[kind]]),) * every,
+                comparison.leading[comparison.placed[index][1]],
             )
             pulls = tuple([(shape.qos, shape.value if shape.wants_cpu else None, shape.part) for shape in shapes])
             known = self._forms[key] = form, pulls

@@ -13,6 +13,7 @@ from kubectl_cgaudit.judge.audit import (
     Confidence,
     Effect,
     NominalChange,
+    OtherEffects,
     PodAudit,
     Span,
     WorkloadAudit,
@@ -39,6 +40,7 @@ class Tally:
         "best",
         "confidence",
         "effects",
+        "others",
         "pods",
         "possibilities",
         "rank",
@@ -51,6 +53,8 @@ class Tally:
     def __init__(self, pods: Pods) -> None:
         self.pods = pods
         self.effects: frozenset[Effect] = frozenset()
+        self.others: dict[str, OtherEffects] = {}
+        """What holds where a default is overridden, by the words for where that is."""
         self.confidence: Confidence = "certain"
         self.possibilities = 0
         self.unpredicted = 0
@@ -61,12 +65,24 @@ class Tally:
         self.sure_loss: SureLoss = (0.0, "", 0.0, 0.0, 0.0, 0.0)
         """The greatest loss against the system that holds in every case."""
 
-    def add(self, pod: str, node: str, effects: tuple[Effect, ...], confidence: Confidence, shifts: Shifts) -> None:
-        """Take in a pod: what holds of it, how surely, and the changes of its share."""
+    def add(
+        self,
+        pod: str,
+        node: str,
+        effects: tuple[Effect, ...],
+        others: Sequence[OtherEffects],
+        confidence: Confidence,
+        shifts: Shifts,
+    ) -> None:
+        """Take in a pod: what holds of it, also where a default is overridden, how surely, and the changes of its share."""
         self.effects = _both(self.effects, effects)
+        for each in others:
+            known = self.others.get(each.when)
+            if known is not each:
+                self.others[each.when] = each if known is None else _together(known, each)
         if confidence != self.confidence and CONFIDENCES.index(confidence) > CONFIDENCES.index(self.confidence):
             self.confidence = confidence
-        self.possibilities = max(self.possibilities, len(shifts.effects))
+        self.possibilities = max(self.possibilities, shifts.leading)
         worst, best, share, sure = shifts.worst, shifts.best, shifts.share, shifts.sure
         # Of equal changes the pod's name decides.
         if worst and (self.worst is None or (shifts.rank, pod) < (self.rank, self.worst[1])):
@@ -101,8 +117,22 @@ class Tally:
             pods=cast("tuple[PodAudit, ...]", self.pods),
             inside_pod_best=best,
             possibilities=self.possibilities,
-            may_stop=any("stops" in here for kind, _, _ in kinds for here in kind.effects),
+            may_stop=any(
+                "stops" in here
+                for kind, _, _ in kinds
+                for here, leads in zip(kind.effects, kind.leading, strict=True)
+                if leads
+            ),
+            other_effects=tuple(self.others[when] for when in sorted(self.others)),
         )
+
+
+@lru_cache(maxsize=4096)
+def _together(one: OtherEffects, other: OtherEffects) -> OtherEffects:
+    """Return what holds of two pods where the same default is overridden."""
+    losses = [each.against_system for each in (one, other) if each.against_system is not None]
+    found = {*one.effects, *other.effects}
+    return OtherEffects(one.when, tuple(effect for effect in EFFECTS if effect in found), min(losses, default=None))
 
 
 def loss_rank(loss: SureLoss) -> tuple[float, float, str]:

@@ -10,6 +10,7 @@ from kubectl_cgaudit.cgroups import paths
 from kubectl_cgaudit.cgroups.paths import Driver
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers, Node
 from kubectl_cgaudit.detect import measured
+from kubectl_cgaudit.detect.configured import platform_reserve
 from kubectl_cgaudit.detect.handlers import PlacedPod, handler, placed_pods
 from kubectl_cgaudit.detect.settle import settle_as_told
 from kubectl_cgaudit.detect.state import CgroupVersion, Setup, setups
@@ -85,7 +86,8 @@ def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
         if any(state.basis_of(about).confidence == "certain" for about in asked):
             as_measured.append(node.name)
         # What the states file says has the last word, so that a wrong one shows.
-        under = [setup for _, setup in setups(state, {used for _, used in here})]
+        reserve = platform_reserve(state.reserve, node)
+        under = [answered.setup for answered in setups(state, {used for _, used in here}, reserve)]
         predicted = list(_predicted(node, here, under))
         versions = {cgroup.version for same in predicted for cgroup in same}
         if answers.cgroup_version and answers.cgroup_version not in versions:

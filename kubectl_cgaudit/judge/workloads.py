@@ -7,11 +7,13 @@ from operator import itemgetter
 from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.judge import weights
-from kubectl_cgaudit.judge.audit import EFFECTS, Finding, NominalChange, WeightCount, WorkloadAudit
+from kubectl_cgaudit.judge.audit import EFFECTS, Finding, NominalChange, OtherEffects, WeightCount, WorkloadAudit
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.found import FoundInPods
 from kubectl_cgaudit.judge.key import Key, key
 from kubectl_cgaudit.judge.kinds import Kind, Kinds
+from kubectl_cgaudit.judge.pods import other_effects
+from kubectl_cgaudit.judge.questions import differing
 from kubectl_cgaudit.judge.rules.context import Context, PodRule
 from kubectl_cgaudit.judge.shifts import Shifts, shifts
 from kubectl_cgaudit.judge.source import Pods, Source
@@ -36,6 +38,8 @@ class Judged:
         self._found = FoundInPods(context, rules, self._pods)
         self._pods_of_kind: Counter[int] = Counter()
         self._source = Source(comparisons, context.thresholds)
+        self.decided: list[set[str]] = []
+        """Of each node, the questions that decide what happens to one of its pods, or what is found in it."""
         kinds = Kinds(context, rules)
         for place, comparison in enumerate(comparisons):
             progress("nodes", place, len(comparisons))
@@ -46,19 +50,34 @@ class Judged:
         self._unpredicted()
 
     def _node(self, place: int, comparison: Comparison, kind_of: Callable[[int], Kind]) -> None:
-        known: dict[int, Shifts] = {}
+        known: dict[tuple[int, str], Shifts] = {}
+        others: dict[tuple[int, int], tuple[OtherEffects, ...]] = {}
         systems, name = self._source.systems(place), comparison.node.name
+        open_ = len(comparison.cases) > 1
+        decided: set[str] = set()
+        self.decided.append(decided)
         for index, (pod, used) in enumerate(comparison.placed):
             if not pod.selected:
                 continue
             kind = kind_of(index)
-            moved = known.get(id(kind.pulls))
+            leading = comparison.leading[used]
+            moved = known.get((id(kind.pulls), used))
             if moved is None:
-                moved = known[id(kind.pulls)] = shifts(comparison, kind.pulls, systems, self._context.thresholds)
+                limits = self._context.thresholds
+                moved = known[id(kind.pulls), used] = shifts(comparison, kind.pulls, systems, limits, leading)
             own, tally = self._of(pod)
             tally.pods.add(place, index, kind.number)
-            effects = self._source.effects(kind.effects, moved.effects)
-            tally.add(pod.name, name, effects, self._source.confidence(place, used), moved)
+            effects = self._source.effects(kind.effects, moved.effects, leading)
+            other: tuple[OtherEffects, ...] = ()
+            if open_:
+                both = id(kind), id(moved)
+                known_other = others.get(both)
+                if known_other is None:
+                    by_case = self._found.by_case(kind, moved)
+                    decided |= differing(comparison, by_case)
+                    known_other = others[both] = _others(comparison, leading, kind, moved)
+                other = known_other
+            tally.add(pod.name, name, effects, other, self._source.confidence(place, used), moved)
             self._found.add(own, comparison, index, kind, moved)
             self._pods_of_kind[kind.number] += 1
 
@@ -124,3 +143,8 @@ def _badness(audit: WorkloadAudit, rank: tuple[float, float]) -> tuple[int, floa
     """To sort by, the worst first; of losses that read the same the one of most CPU, which the verdict names too."""
     inside = audit.inside_pod.change if audit.inside_pod else 0.0
     return EFFECTS.index(audit.effect), *rank, inside, audit.namespace, audit.name, audit.kind
+
+
+def _others(comparison: Comparison, leading: Sequence[bool], kind: Kind, moved: Shifts) -> tuple[OtherEffects, ...]:
+    both = [inside | share for inside, share in zip(kind.effects, moved.effects, strict=True)]
+    return other_effects(comparison, leading, both, moved.changes)

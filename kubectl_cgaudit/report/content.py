@@ -82,7 +82,7 @@ WORKLOAD_LEGEND = (
     "Worst first. Against system: the change of a pod's CPU divided by that of system.slice.",
     "CPU of the node: the fraction when everything wants CPU, of the pod and possibility that change most.",
     "Inside the pod: the container that loses most of its part.",
-    "How sure: that of the least sure thing the numbers rest on, system.slice aside; assumed is what the states file says.",
+    "How sure: that of the least sure thing the numbers rest on, system.slice aside; stated is what the states file says.",
     "Nominal: the number in cpu.shares or cpu.weight, and how many times the default it is.",
     "a..b is the range over pods and, where a node's state is not known, over every possibility; ? cannot be said.",
 )

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, count
 
 import msgspec
 from msgspec import Struct
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import Audit, CaseChange, ContainerAudit, Moment, PodAudit, WorkloadAudit
 from kubectl_cgaudit.judge.figures import Figures, Fixed, Form
 from kubectl_cgaudit.judge.findings import Findings
+from kubectl_cgaudit.judge.pods import in_ranks
 from kubectl_cgaudit.plain import as_yaml, indented
 from kubectl_cgaudit.report.blanks import BLANK, Kept, filled, with_blanks
 from kubectl_cgaudit.report.escape import json_text, yaml_text
@@ -70,12 +71,12 @@ class _Own(Struct, rename="camel", gc=False):
 def _pod(form: Form) -> list[str]:
     """The text of a pod of this form after what is its own, with blanks for its numbers."""
 
-    def changes(whens: Sequence[str], row: Sequence[Fixed], stops: Sequence[bool]) -> tuple[CaseChange, ...]:
+    def changes(whens: Sequence[str], row: Sequence[Fixed], stops: Sequence[bool]) -> list[CaseChange]:
         moments = [
             Moment(each.version, each.value, each.nominal_ratio, BLANK, BLANK, each.in_pod, each.quota_us)
             for each in row
         ]
-        return tuple(map(CaseChange, whens, moments[0::2], moments[1::2], stops))
+        return list(map(CaseChange, whens, moments[0::2], moments[1::2], stops, count(1), form.leading))
 
     pod, *containers = map(changes, form.whens, form.fixed, form.stops)
     return with_blanks(
@@ -86,9 +87,9 @@ def _pod(form: Form) -> list[str]:
             BLANK,
             BLANK,
             BLANK,
-            pod,
+            *in_ranks(pod),
             tuple(
-                ContainerAudit(each.name, each.role, each.request_milli, each.limit_milli, cases)
+                ContainerAudit(each.name, each.role, each.request_milli, each.limit_milli, *in_ranks(cases))
                 for each, cases in zip(form.containers, containers, strict=True)
             ),
         )

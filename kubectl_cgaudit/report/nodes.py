@@ -128,16 +128,14 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
 
 def _evidence(node: NodeAudit) -> list[str]:
     pieces = [_piece(piece) for piece in node.evidence]
-    said = ((what, known) for what, known in node.known.items() if known.confidence == "assumed")
+    said = ((what, known) for what, known in node.known.items() if known.confidence == "stated")
     pieces += [f"{known.confidence:8} {what} is {known.value}: {known.source}" for what, known in said]
     return pieces or ["none beyond the defaults"]
 
 
 def _piece(piece: EvidenceRecord) -> str:
-    told = (
-        f"{piece.about} is {piece.value}" if piece.confidence != "hint" else f"{piece.about} is probably {piece.value}"
-    )
-    return f"{piece.confidence:8} {told}: {piece.source}: {piece.saw}"
+    told = f"{piece.about} is {piece.value}" if piece.strength != "hint" else f"{piece.about} is probably {piece.value}"
+    return f"{piece.strength:8} {told}: {piece.source}: {piece.saw}"
 
 
 def settle(nodes: Sequence[NodeAudit], *, events_read: bool) -> list[str]:

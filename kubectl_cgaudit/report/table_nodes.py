@@ -49,7 +49,7 @@ def wide(nodes: Sequence[NodeAudit], screen: Screen) -> list[str]:
 
 def system_slice(nodes: Sequence[NodeAudit]) -> str:
     """Which numbers rest on a weight of system.slice that nobody measured or said; not escaped."""
-    taken = [node.name for node in nodes if node.known["system_slice"].confidence == "hint"]
+    taken = [node.name for node in nodes if node.known["system_slice"].confidence == "probable"]
     if not taken:
         return ""
     where = "every node" if len(taken) == len(nodes) else named(taken, 5)

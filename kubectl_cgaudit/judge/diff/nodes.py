@@ -99,9 +99,9 @@ def contested(*nodes: NodeAudit, measured: bool) -> frozenset[str]:
         about
         for node in nodes
         for about, known in node.known.items()
-        if known.confidence == "assumed"
+        if known.confidence == "stated"
         and any(words.startswith(f"{about}: ") for words in node.contradictions)
-        and (measured or all(each.about != about or each.confidence != "certain" for each in node.evidence))
+        and (measured or all(each.about != about or each.strength != "certain" for each in node.evidence))
     )
 
 
@@ -163,7 +163,7 @@ def unnamed(node: NodeAudit) -> frozenset[str]:
 
 
 def _is_default(node: NodeAudit, what: str) -> bool:
-    return what not in node.known or node.known[what].confidence in ("hint", "unknown")
+    return what not in node.known or node.known[what].confidence in ("probable", "unknown")
 
 
 def alone(node: NodeAudit, *, sure: bool) -> LoneNode:

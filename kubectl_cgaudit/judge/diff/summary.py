@@ -157,6 +157,6 @@ def _of_the_nodes(
             f"{ambiguous} took the place of nodes of the same size for which different things were predicted: which of which "
             "cannot be said, so they are shown as new."
         )
-    told = [node.name for node in after if any(known.confidence == "assumed" for known in node.known.values())]
+    told = [node.name for node in after if any(known.confidence == "stated" for known in node.known.values())]
     if told and came_true:
         yield f"What runs now on {named(told, _NAMED)} is taken from the states file, not measured: what came true rests on it."

@@ -50,6 +50,14 @@ UNKNOWN_STATE = Rule(
     "The API does not say which cgroup version or runtime a node has; where it is open, every possibility is predicted "
     "and the range is shown. An open question is not a pass.",
 )
+PROBABLE_STATE = Rule(
+    "CGA102",
+    "node",
+    "low",
+    "node state probable, not checked",
+    "What is shown first is what the platform does by default. Who overrode the default has the other case, which is predicted "
+    "beside it.",
+)
 WHO_SET = Rule(
     "CGA102",
     "node",

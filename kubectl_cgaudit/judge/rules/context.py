@@ -7,8 +7,10 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.model import Cluster, Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
-from kubectl_cgaudit.judge.audit import SEVERITIES, Severity
+from kubectl_cgaudit.judge.audit import Finding, FindingCase, Graver, Severity, Subject
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
+from kubectl_cgaudit.judge.condition import condition
+from kubectl_cgaudit.judge.confidence import Held, certainty, held
 from kubectl_cgaudit.judge.figures import Fixed
 from kubectl_cgaudit.judge.rules.catalogue import Rule
 from kubectl_cgaudit.judge.rules.looks import Look, Worst, worst
@@ -25,7 +27,7 @@ class Context(Struct, frozen=True):
 class Hit(Worst, frozen=True):
     """A rule that holds for a pod or one of its containers, in one case or in all."""
 
-    place: int | None
+    place: int | None = None
     """The container's place in the pod; None for the pod itself."""
 
 
@@ -35,14 +37,15 @@ def pod_hits(
     looks: Iterable[tuple[PodCase, Look | None]],
     severity: Callable[[float], Severity],
 ) -> Iterator[Hit]:
-    """The worst hit of a rule over the cases of a pod, or of one of its containers.
+    """Yield the worst hit of a rule over the cases of a pod, or of one of its containers.
 
-    It holds for sure only where it is as severe in every case. Where the node does not come back nothing else is to be said.
+    Where the node does not come back nothing else is to be said.
     """
-    looked = [(case.case.when, None if case.case.lost else look) for case, look in looks]
-    if found := worst(looked, severity):
+    looked = list(looks)
+    by_case = [(case.case.when, None if case.case.lost else look) for case, look in looked]
+    if found := worst(by_case, [case.leads for case, _ in looked], severity):
         place = next((place for place, each in enumerate(pod.containers) if each is container), None)
-        yield Hit(found.when, found.badness, found.words, found.holds, found.severity, place)
+        yield Hit(found.when, found.badness, found.words, found.severities, found.severity, found.taken, place)
 
 
 Pairs = Sequence[tuple[Fixed, Fixed]]
@@ -77,17 +80,47 @@ class PodRule(Struct, frozen=True):
     sentence. From the node of the worst and that pod, and those of every pod."""
 
 
-def grade(severity: Severity) -> int:
-    """To compare severities by: the graver, the greater."""
-    return -SEVERITIES.index(severity)
-
-
 def narrowed(hit: Hit, conditions: Iterable[str]) -> Hit:
-    """The hit, holding only under further conditions."""
+    """Return the hit, holding only under further conditions, which are defaults."""
     further = " and ".join(conditions)
-    return (
-        replace(hit, when=f"{hit.when} and {further}" if hit.when else f"if {further}", holds=False) if further else hit
+    if not further:
+        return hit
+    return replace(hit, when=f"{hit.when} and {further}" if hit.when else f"if {further}", taken="probable")
+
+
+def node_finding(rule: Rule, comparison: Comparison, found: Worst, why: str = "") -> Finding:
+    """Return the finding of a rule over nodes, with its words; `why` stands for the rule's own where it is given."""
+    leading = comparison.leading[None]
+    here = held(found.severities, leading, certainty(comparison, None))
+    seen, remedy = found.words()
+    finding = rule.finding(found.severity, Subject("node", comparison.node.name), found.when, seen, remedy)
+    return replace(
+        finding,
+        why=why or rule.why,
+        certainty=here.certainty,
+        cases=finding_cases(comparison, found.severities, leading),
+        graver=graver(comparison, found.severities, here),
+        at_least=dict(here.at_least),
     )
+
+
+def finding_cases(
+    comparison: Comparison, severities: Sequence[Severity | None], leading: Sequence[bool]
+) -> tuple[FindingCase, ...]:
+    """Return the cases in which a finding holds, by rank."""
+    return tuple(
+        FindingCase(when, rank, leads, severity)
+        for rank, (when, leads, severity) in enumerate(zip(comparison.whens, leading, severities, strict=True), start=1)
+        if severity
+    )
+
+
+def graver(comparison: Comparison, severities: Sequence[Severity | None], here: Held) -> Graver | None:
+    """Return in which cases a finding is worse than what it tells; None where it never is."""
+    if here.gravest == here.severity:
+        return None
+    whens = [when for when, severity in zip(comparison.whens, severities, strict=True) if severity == here.gravest]
+    return Graver(here.gravest, condition(whens, comparison.whens))
 
 
 def graded(*levels: tuple[float, Severity]) -> Callable[[float], Severity]:

@@ -5,7 +5,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from kubectl_cgaudit.judge.audit import Severity
+from kubectl_cgaudit.judge.audit import SEVERITIES, Certainty, Severity
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rounding import shown
 from kubectl_cgaudit.text import capital
@@ -28,34 +28,40 @@ class Look(Struct, frozen=True):
 
 
 class Worst(Struct, frozen=True):
-    """The worst case of a rule."""
+    """The worst case of a rule: of the leading ones, or of the others where it holds in none of these."""
 
     when: str
-    """The cases in which it is that severe, or empty if it is in every case."""
+    """The cases in which it is that severe or worse, or empty if it is in every case."""
     badness: float
     words: Words
-    holds: bool
-    """Whether the rule holds in every case, if in some less severely."""
+    severities: tuple[Severity | None, ...]
+    """By case; None where it does not hold."""
     severity: Severity
+    taken: Certainty = "certain"
+    """How sure what it rests on beside the cases is."""
 
 
-def worst(looks: Sequence[tuple[str, Look | None]], severity: Callable[[float], Severity]) -> Worst | None:
-    """The worst of what a rule sees, by the names of the cases; None where it holds in none."""
+def worst(
+    looks: Sequence[tuple[str, Look | None]], leading: Sequence[bool], severity: Callable[[float], Severity]
+) -> Worst | None:
+    """Return the worst of what a rule sees, by the names of the cases; None where it holds in none."""
     found = {when: look for when, look in looks if look is not None}
     if not found:
         return None
     levels: dict[str, Severity] = {
         when: "low" if look.mild else severity(shown(look.badness)) for when, look in found.items()
     }
-    # What differs in the last digits only is equally bad: then the name decides.
-    most = max(found, key=lambda when: (not found[when].mild, shown(found[when].badness), when))
-    size = shown(found[most].badness)
     every = [when for when, _ in looks]
-    alike = [when for when, level in levels.items() if level == levels[most]]
+    led = [when for when, leads in zip(every, leading, strict=True) if leads and when in found]
+    # What differs in the last digits only is equally bad: then the name decides.
+    most = max(led or found, key=lambda when: (not found[when].mild, shown(found[when].badness), when))
+    size = shown(found[most].badness)
+    least = SEVERITIES.index(levels[most])
+    alike = [when for when, level in levels.items() if SEVERITIES.index(level) <= least]
     # With one case there is nothing to tell apart.
     plain = len(every) == 1 and not found[most].so_now
     words = found[most].words if plain else partial(_told, most, found, alike, every)
-    return Worst(condition(alike, every), size, words, len(found) == len(every), levels[most])
+    return Worst(condition(alike, every), size, words, tuple(map(levels.get, every)), levels[most])
 
 
 def _told(most: str, found: Mapping[str, Look], alike: Sequence[str], every: Sequence[str]) -> tuple[str, str]:

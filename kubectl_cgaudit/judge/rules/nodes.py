@@ -1,19 +1,29 @@
 """CGA101, CGA102, CGA103: what a node is."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from kubectl_cgaudit.cgroups.version import refuses_v1
 from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.detect.runtime import named_by
-from kubectl_cgaudit.detect.state import Setup
+from kubectl_cgaudit.detect.state import Question, Setup
 from kubectl_cgaudit.judge.audit import SEVERITIES, Finding, Severity, Subject
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
-from kubectl_cgaudit.judge.rules.catalogue import BOTH_FORMULAS, CONTRADICTED, UNKNOWN_STATE, V1_NODE, WHO_SET
-from kubectl_cgaudit.judge.rules.context import Context
-from kubectl_cgaudit.judge.rules.looks import by_case
+from kubectl_cgaudit.judge.confidence import held
+from kubectl_cgaudit.judge.rules.catalogue import (
+    BOTH_FORMULAS,
+    CONTRADICTED,
+    PROBABLE_STATE,
+    UNKNOWN_STATE,
+    V1_NODE,
+    WHO_SET,
+)
+from kubectl_cgaudit.judge.rules.context import Context, node_finding
+from kubectl_cgaudit.judge.rules.looks import Worst, by_case
+from kubectl_cgaudit.judge.scenario import WHO_SET as WHO_SET_IT
 
+_OF_STATE = ("cgroup", "reserve", "runtime")
 _CANNOT = "a kubelet from 1.35 on does not start there"
 _STAY = (
     "Leave the node on cgroup v2: v1 is on its way out (kubelet 1.35 refuses it, removal is planned for 1.38 or later)."
@@ -34,12 +44,14 @@ def v1(_context: Context, comparison: Comparison) -> Iterator[Finding]:
     if not on_v1:
         return
     fates = {case.when: _v1_fate(comparison.node.name, case) for case in on_v1}
-    worst_first = sorted(fates, key=lambda when: SEVERITIES.index(fates[when][0]))
-    severity = fates[worst_first[0]][0]
-    alike = [when for when in fates if fates[when][0] == severity]
-    seen, remedy = (by_case([(when, fates[when][part]) for when in worst_first], comparison.whens) for part in (1, 2))
-    subject = Subject("node", comparison.node.name)
-    yield V1_NODE.finding(severity, subject, condition(alike, comparison.whens), seen, remedy)
+    severities = tuple([fates[when][0] if when in fates else None for when in comparison.whens])
+    here = held(severities, comparison.leading[None], "certain")
+    worst_first = sorted(fates, key=lambda when: (fates[when][0] != here.severity, SEVERITIES.index(fates[when][0])))
+    least = SEVERITIES.index(here.severity)
+    alike = [when for when in fates if SEVERITIES.index(fates[when][0]) <= least]
+    words = tuple(by_case([(when, fates[when][part]) for when in worst_first], comparison.whens) for part in (1, 2))
+    found = Worst(condition(alike, comparison.whens), 0.0, lambda: (words[0], words[1]), severities, here.severity)
+    yield node_finding(V1_NODE, comparison, found)
 
 
 def _v1_fate(name: str, case: Case) -> tuple[Severity, str, str]:
@@ -70,32 +82,66 @@ def _v1_fate(name: str, case: Case) -> tuple[Severity, str, str]:
     return "medium", f"{here}; it stays on cgroup v1, and {_CANNOT}.", move
 
 
-def unknown(_context: Context, comparison: Comparison) -> Iterator[Finding]:
-    """CGA102, one finding a node with an open question."""
+def unknown(comparison: Comparison, decided: Collection[str]) -> Iterator[Finding]:
+    """Yield CGA102, for a node of which something is unknown, or probable where that decides something.
+
+    `decided` are the questions that decide what happens to a pod, or what is found.
+    """
     state, name = comparison.state, comparison.node.name
-    handlers = [handler for handler in comparison.handlers if state.runtime(handler) is None]
     if state.contradictions:
         seen = f"{name}: the evidence contradicts itself: {'; '.join(state.contradictions)}."
         remedy = "Look on the node, correct --states, or restart what was upgraded; `kubectl cgaudit nodes --evidence`."
         yield CONTRADICTED.finding("medium", Subject("node", name), "", seen, remedy)
     yield from _who_set(comparison)
-    if state.cgroup and not handlers:
-        return
-    open_ = [] if state.cgroup else ["its cgroup version"]
+    asked = [question for question in comparison.questions if question.about in _OF_STATE]
+    open_ = [handler for question in asked for handler, confidence in question.handlers if confidence == "unknown"]
+    version_open = any(question.about == "cgroup" and question.confidence == "unknown" for question in asked)
+    if open_ or version_open:
+        yield _unknown(comparison, open_, version_open=version_open)
+    if probable := [
+        each for question in asked if question.about in decided for each in _probable(comparison, question)
+    ]:
+        verb = "are" if len(probable) > 1 else "is"
+        seen = f"{name}: probable, not checked, {verb} {'; '.join(probable)}."
+        remedy = "`kubectl cgaudit nodes` has the commands that settle it, cheapest first, and the line for --states."
+        yield PROBABLE_STATE.finding("low", Subject("node", name), "", seen, remedy)
+
+
+def _unknown(comparison: Comparison, handlers: list[str], *, version_open: bool) -> Finding:
+    state, name = comparison.state, comparison.node.name
+    open_ = ["its cgroup version"] if version_open else []
     open_ += [f"the runtime of its handler {handler}" for handler in handlers]
     told = state.hints(comparison.handlers)
     hints = f" Hints: {'; '.join(told)}." if told else ""
     verb = "are" if len(open_) > 1 else "is"
     seen = f"{name}: not known {verb} {' and '.join(open_)}; predicted for each possibility.{hints}"
-    yield UNKNOWN_STATE.finding("medium", Subject("node", name), "", seen, _settle(comparison, handlers))
+    remedy = _settle(comparison, handlers, version_open=version_open)
+    return UNKNOWN_STATE.finding("medium", Subject("node", name), "", seen, remedy)
+
+
+def _probable(comparison: Comparison, question: Question) -> Iterator[str]:
+    """Yield the default, its ground and what overrides it, of each answer of a question that is probable."""
+    state, first = comparison.state, comparison.cases[0].now
+    abouts = [f"runtime:{handler}" for handler, confidence in question.handlers if confidence == "probable"]
+    for about in abouts or ([question.about] if question.confidence == "probable" else []):
+        basis = state.basis_of(about)
+        if about == "cgroup":
+            said = f"cgroup {first.cgroup}"
+        elif about == "reserve":
+            said = f"a reserve on system.slice ({_worth(first.system_slice, first)})"
+        else:
+            handler = about.removeprefix("runtime:")
+            said = f"a {first.runtime(handler).formula} runtime of handler {handler}"
+        unless = f", unless overridden ({basis.override})" if basis.override else ""
+        yield f"{said}: {basis.source}{unless}"
 
 
 def _who_set(comparison: Comparison) -> Iterator[Finding]:
     """The values at the root of which systemd makes one thing on the way and a kubelet another."""
-    first = comparison.cases[0]
-    ends = {each.then.top_level: each.then for each in comparison.cases if each.now is first.now}
-    if len(ends) == 1:
+    first = next((each for each in comparison.cases if any(asked == WHO_SET_IT for asked, _ in each.answers)), None)
+    if first is None:
         return
+    ends = {each.then.top_level: each.then for each in comparison.cases if each.now is first.now}
     name, now, then = comparison.node.name, dict(first.now.top_level), first.then
     both = [dict(end) for end in ends]
     asked = [each for each in now if len({end[each] for end in both}) > 1]
@@ -119,11 +165,11 @@ def _worth(value: int, setup: Setup) -> str:
     return f"{value} shares" if setup.cgroup == "v1" else f"weight {value}"
 
 
-def _settle(comparison: Comparison, handlers: list[str]) -> str:
-    commands = [] if comparison.state.cgroup else ["`stat -fc %T /sys/fs/cgroup` (cgroup2fs is v2, tmpfs is v1)"]
+def _settle(comparison: Comparison, handlers: list[str], *, version_open: bool) -> str:
+    commands = [] if not version_open else ["`stat -fc %T /sys/fs/cgroup` (cgroup2fs is v2, tmpfs is v1)"]
     if handlers:
         commands.append("`runc --version` or `crun --version`")
-    parts = [] if comparison.state.cgroup else ["cgroup: v1 or v2"]
+    parts = ["cgroup: v1 or v2"] if version_open else []
     if handlers:
         seen = ", ".join(f"{handler}: {named_by(handler) or 'runc'} X.Y.Z" for handler in handlers)
         parts.append(f"runtimes: {{{seen}}}")

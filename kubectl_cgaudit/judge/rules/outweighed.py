@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT
 from kubectl_cgaudit.detect.reading import has_no_slice
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, default_root_value, unit_of
-from kubectl_cgaudit.judge.audit import Finding, Subject
+from kubectl_cgaudit.judge.audit import Finding
 from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_OUTWEIGHED
-from kubectl_cgaudit.judge.rules.context import Context, graded
+from kubectl_cgaudit.judge.rules.context import Context, graded, node_finding
 from kubectl_cgaudit.judge.rules.looks import Look, worst
 from kubectl_cgaudit.judge.rules.reserve import reserve_for
 from kubectl_cgaudit.judge.rules.system import no_slice
@@ -20,9 +20,9 @@ _EXCESS = graded((5.0, "high"), (2.0, "medium"))
 
 def outweighed(context: Context, comparison: Comparison) -> Iterator[Finding]:
     """CGA202, one finding a node."""
-    if found := worst([(case.when, _outweighed(context, comparison, case)) for case in comparison.cases], _EXCESS):
-        subject = Subject("node", comparison.node.name)
-        yield SYSTEM_OUTWEIGHED.finding(found.severity, subject, found.when, *found.words())
+    looks = [(case.when, _outweighed(context, comparison, case)) for case in comparison.cases]
+    if found := worst(looks, comparison.leading[None], _EXCESS):
+        yield node_finding(SYSTEM_OUTWEIGHED, comparison, found)
 
 
 def _outweighed(context: Context, comparison: Comparison, case: Case) -> Look | None:

@@ -10,12 +10,12 @@ from kubectl_cgaudit.collect.model import COMPETING, Container, Pod
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.runtime import ContainerFormula
 from kubectl_cgaudit.detect.state import Setup
-from kubectl_cgaudit.judge.audit import Finding, Subject
+from kubectl_cgaudit.judge.audit import Finding
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.figures import Fixed
 from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.rules.catalogue import BESTEFFORT_GAIN, CROSSES_DEFAULT, NOT_DIVISIBLE, SAME_WEIGHT, Rule
-from kubectl_cgaudit.judge.rules.context import Context, Hit, Pairs, PodRule, graded, pod_hits
+from kubectl_cgaudit.judge.rules.context import Context, Hit, Pairs, PodRule, graded, node_finding, pod_hits
 from kubectl_cgaudit.judge.rules.jvm import FIXED_IN
 from kubectl_cgaudit.judge.rules.looks import Look, worst
 from kubectl_cgaudit.judge.rules.rebalance import request_for
@@ -222,9 +222,8 @@ def besteffort(_context: Context, comparison: Comparison) -> Iterator[Finding]:
     """CGA207, one finding a node with BestEffort pods and others."""
     count = sum(pod.qos == "BestEffort" for pod, _ in comparison.placed)
     looks = [(case.when, _besteffort(comparison, case.before, case.after, count)) for case in comparison.cases]
-    if found := worst(looks, _GAINS):
-        subject = Subject("node", comparison.node.name)
-        yield BESTEFFORT_GAIN.finding(found.severity, subject, found.when, *found.words())
+    if found := worst(looks, comparison.leading[None], _GAINS):
+        yield node_finding(BESTEFFORT_GAIN, comparison, found)
 
 
 def _besteffort(comparison: Comparison, before: NodeTree, after: NodeTree, count: int) -> Look | None:
