@@ -25,6 +25,8 @@ class KubeletVersion(NamedTuple):
 
 _CHECKED = (1, 25), (1, 37)
 """The first and the last minor release whose formula was looked up: 1.25 to 1.36 in their source, 1.37 in its tests."""
+NEWEST = (1, 37), "2026-11-23"
+"""The newest minor release that was seen, and when."""
 COMPRESSIBLE_FROM = KubeletVersion(1, 32, 0)
 """The first kubelet with system-reserved-compressible, which enforces the CPU of a reserve and not its memory."""
 

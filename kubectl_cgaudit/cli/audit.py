@@ -10,9 +10,11 @@ from click.core import ParameterSource
 
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cli import options, output, policy, spared
+from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.commands import Commands, load
 from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.errors import UsageError
+from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.formats import FORMATS
 
 _EPILOG = """\b
@@ -23,8 +25,8 @@ Examples:
   kubectl cgaudit -o table -o html=audit.html -o markdown=audit.md
 
 \b
-Exit codes: 0 done, 1 could not do it, 2 wrong usage, 3 done but incomplete,
-4 findings at or above --fail-on, which wins over 3.
+Exit codes: 0 done, 1 could not do it, 2 wrong usage, 3 done but incomplete or
+--fail-on not decided, 4 findings at or above --fail-on, which wins over 3.
 Needs: list on nodes and pods."""
 
 
@@ -79,13 +81,15 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
     target = scenario.parse(to)
     wanted = output.parse(outputs, FORMATS, spared.inputs(flags, target.file), flags["baseline"])
     chosen = options.source(flags)
-    judging = policy.read(flags["policy"], flags["baseline"], flags["fail_on"])
+    judging = policy.read(flags["policy"], flags["baseline"], flags["fail_on"], flags["fail_on_certainty"])
     limits, stamp = judged.parse(judging.thresholds(thresholds)), _stamp()
     cluster, rules = read(chosen, measured=False)
     with _no_cycles():
         with Progress("judging") as progress:
             result = policy.judged(audit(cluster, rules, target, limits, stamp, progress), judging)
         output.deliver_audit(result, wanted)
+    for what in result.coverage.unmatched:
+        say(f"check what was said: {visible(what)}")
     return policy.exit_code(result, judging)
 
 

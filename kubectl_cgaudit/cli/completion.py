@@ -14,7 +14,7 @@ from kubectl_cgaudit.manifests.settings import SINKS
 Values = Callable[[dict[str, Any], str], Iterable[str]]
 # As cobra numbers them; kubectl's shell scripts act on the sum.
 _FILES, _NO_SPACE, _NO_FILES = 0, 2, 4
-_TARGETS = ("v2", "runtime", "v2+runtime", "kubelet=", "runc=", "crun=", "youki=")
+_TARGETS = ("v2", "runtime", "v2+runtime", "kubelet=", "runc=", "crun=", "youki=", "platform=", "like=")
 _TAKE_FILES = ("files", "file", "states", "states_after", "kubeconfig", "before", "after", "path")
 
 
@@ -88,9 +88,16 @@ def _completer(values: Values) -> Callable[[click.Context, str], list[Completion
     return found
 
 
-def _to(_: dict[str, Any], incomplete: str) -> Iterable[str]:
-    head, comma, _last = incomplete.rpartition(",")
-    return (f"{head}{comma}{target}" for target in _TARGETS)
+def _to(given: dict[str, Any], incomplete: str) -> Iterable[str]:
+    head, comma, last = incomplete.rpartition(",")
+    targets: Iterable[str] = _TARGETS
+    if last.startswith("platform="):
+        from kubectl_cgaudit.detect.catalogue import catalogue
+
+        targets = (f"platform={platform.id}" for platform in catalogue().targets)
+    elif last.startswith("like=") and given:
+        targets = (f"like={name}" for name in names.listed(given, "/api/v1/nodes"))
+    return (f"{head}{comma}{target}" for target in targets)
 
 
 def _thresholds(_: dict[str, Any], _incomplete: str) -> Iterable[str]:

@@ -22,21 +22,23 @@ def nodes_command(node: tuple[str, ...], outputs: tuple[str, ...], *, evidence: 
     \b
     Example: kubectl cgaudit nodes --evidence
 
-    It ends with what would settle the unknowns, cheapest first. Every Linux node is shown, whatever -n says.
+    It ends with what would settle what is open, as commands, the cheapest first. Every Linux node is shown, whatever -n says.
     """
     from kubectl_cgaudit.judge import nodes as judged
-    from kubectl_cgaudit.judge import scenario
+    from kubectl_cgaudit.judge import questions, scenario
     from kubectl_cgaudit.report import nodes
 
     wanted = output.parse(outputs, output.VIEW, spared.inputs(flags))
     cluster, comparisons = compare(scenario.parse(DEFAULT_TO), flags)
-    found = judged.judge(of_nodes(node, cluster, comparisons), cluster)
+    shown = of_nodes(node, cluster, comparisons)
+    found = judged.judge(shown, cluster)
+    settle = questions.settle(shown)
     read = cluster.cgroup_v1_warnings is not None
     others = [f"{each.name} ({each.kind})" for each in cluster.nodes if each.kind != "linux" and not node]
     output.deliver_view(
         wanted,
-        lambda screen: nodes.as_text(found, evidence=evidence, events_read=read, others=others, screen=screen),
-        lambda: nodes.data(found, events_read=read),
+        lambda screen: nodes.as_text(found, settle, evidence=evidence, events_read=read, others=others, screen=screen),
+        lambda: nodes.data(found, settle),
     )
     return exit_code(cluster, comparisons)
 

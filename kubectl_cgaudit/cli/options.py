@@ -81,8 +81,9 @@ _KUBELET = (
     ),
 )
 _TO = to(
-    "Where the nodes go: v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6, crun=1.28, youki=0.5.7, combined with commas; or a "
-    "file in the syntax of --states.",
+    "Where the nodes go: v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6, crun=1.28, youki=0.5.7, platform=openshift-4.22 (or "
+    "another release that tab completion names), like=NODE that has moved already, combined with commas; or a file in the "
+    "syntax of --states.",
     DEFAULT_TO,
 )
 

@@ -13,9 +13,10 @@ from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
 from kubectl_cgaudit.cli.options import refuse_empty
 from kubectl_cgaudit.cli.repeatable import Once
 from kubectl_cgaudit.errors import UsageError
+from kubectl_cgaudit.report.escape import visible
 
 if TYPE_CHECKING:
-    from kubectl_cgaudit.judge.audit import Audit, Severity
+    from kubectl_cgaudit.judge.audit import Audit, Certainty, Finding, Settle, Severity
     from kubectl_cgaudit.judge.baseline import Baseline
     from kubectl_cgaudit.judge.policy.types import Policy
 
@@ -23,6 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 LEVELS = ("none", "low", "medium", "high", "critical")
 # Who reads the file says why it cannot be read, and what to do.
 _PATH = click.Path(readable=False)
+CERTAINTIES = ("certain", "stated", "likely", "probable", "possible")
 _FLAGS = (
     click.option(
         "--policy",
@@ -45,7 +47,14 @@ _FLAGS = (
         type=click.Choice(LEVELS),
         default="none",
         show_default=True,
-        help="Exit with 4 if a finding of this severity or worse is left; what only may hold counts too.",
+        help="Exit with 4 if a finding of this severity or worse is left, with 3 if one may be.",
+    ),
+    click.option(
+        "--fail-on-certainty",
+        type=click.Choice(CERTAINTIES),
+        default="probable",
+        show_default=True,
+        help="The certainty that a finding needs for that 4; with less it is 3. possible: also what hangs on an open question.",
     ),
 )
 
@@ -54,6 +63,7 @@ class Judging(NamedTuple):
     """What the flags ask for."""
 
     fail_on: "Severity | None"
+    certainty: "Certainty"
     policy: "Policy | None"
     baseline: "Baseline | None"
 
@@ -63,16 +73,17 @@ class Judging(NamedTuple):
 
 
 def policy_options(command: F) -> F:
-    """The flags; the command gets them as `policy`, `baseline` and `fail_on`."""
+    """The flags; the command gets them as `policy`, `baseline`, `fail_on` and `fail_on_certainty`."""
     for option in reversed(_FLAGS):
         command = option(command)
     return command
 
 
-def read(policy: str | None, baseline: str | None, fail_on: str) -> Judging:
+def read(policy: str | None, baseline: str | None, fail_on: str, fail_on_certainty: str) -> Judging:
     """Read the files, before a cluster is asked. Raises UsageError and InputError."""
     from kubectl_cgaudit.collect.input import read_bytes
     from kubectl_cgaudit.judge import baseline as baselines
+    from kubectl_cgaudit.judge.audit import CERTAINTIES as ALL
     from kubectl_cgaudit.judge.audit import SEVERITIES
     from kubectl_cgaudit.judge.policy.read import load
     from kubectl_cgaudit.judge.saved import REMEDY
@@ -83,6 +94,7 @@ def read(policy: str | None, baseline: str | None, fail_on: str) -> Judging:
             raise UsageError(f"{flag} - would share standard input; give the path of a file")
     return Judging(
         next((severity for severity in SEVERITIES if severity == fail_on), None),
+        next(certainty for certainty in ALL if certainty == fail_on_certainty),
         load(policy) if policy else None,
         baselines.load(read_bytes(baseline, REMEDY), Path(baseline).name) if baseline else None,
     )
@@ -124,16 +136,60 @@ def again(audit: "Audit", judging: Judging, source: str) -> "Audit":
 
 
 def exit_code(audit: "Audit", judging: Judging) -> int:
-    """4 for findings at or above --fail-on, which is said on stderr, else 3 if the audit is incomplete, else 0."""
+    """Return 4 for findings at or above --fail-on, 3 where that cannot be decided or the audit is incomplete, else 0.
+
+    Why, and what would decide it, is said on stderr in one line.
+    """
     from kubectl_cgaudit.judge.standing import at_or_above
     from kubectl_cgaudit.text import counted
 
-    amount = at_or_above(audit.findings, judging.fail_on) if judging.fail_on else 0
+    complete = 0 if audit.coverage.complete else INCOMPLETE
+    if not judging.fail_on:
+        return complete
+    amount, undecided = at_or_above(audit.findings, judging.fail_on, judging.certainty)
     if amount:
         worse = "" if judging.fail_on == "critical" else " or worse"
         say(f"--fail-on: {counted(amount, 'finding')} of severity {judging.fail_on}{worse}")
         return FOUND
-    return 0 if audit.coverage.complete else INCOMPLETE
+    if undecided:
+        say(visible(f"--fail-on {judging.fail_on} cannot be decided: {_undecided(audit, undecided, judging.fail_on)}"))
+        return INCOMPLETE
+    return complete
+
+
+def _undecided(audit: "Audit", findings: "list[Finding]", level: "Severity") -> str:
+    """Return which finding it hangs on, the command that settles it, and the line that accepts the default."""
+    from kubectl_cgaudit.judge.standing import surely
+
+    first, settle = _deciding(audit, findings)
+    worse = "" if level == "critical" else " or worse"
+    words = _condition(first) or f"with certainty {surely(first, level)}"
+    what = f"{first.rule} ({first.subject.title}) is {level}{worse} {words}"
+    if settle is None:
+        return f"{what}. `kubectl cgaudit nodes` says how surely each node is known; --kubelet measures it."
+    command = settle.commands[0]
+    where = "" if settle.nodes[0] in command.command else f" on {settle.nodes[0]}"
+    answer = "accept the default" if settle.confidence == "probable" else "say what you saw"
+    look = f"`{command.command}`{where} ({command.shows})"
+    return f"{what}. Settle it with {look}; or {answer} with --states FILE: `{settle.states}`"
+
+
+def _condition(finding: "Finding") -> str:
+    return finding.graver.when if finding.graver and finding.graver.when else finding.when
+
+
+def _deciding(audit: "Audit", findings: "list[Finding]") -> "tuple[Finding, Settle | None]":
+    """Return the finding that hangs on the question that decides most, and that question."""
+    for settle in audit.settle:
+        words = _WORDS.get(settle.about.partition(":")[0], "")
+        for finding in findings:
+            if words and words in _condition(finding) and settle.commands:
+                return finding, settle
+    return findings[0], None
+
+
+_WORDS = {"cgroup": "cgroup v", "runtime": " runtime", "reserve": "reserve on", "set_by": " set "}
+"""What the condition of a finding says that hangs on a question."""
 
 
 def _today() -> date:

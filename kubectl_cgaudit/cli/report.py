@@ -11,7 +11,14 @@ from kubectl_cgaudit.report.formats import FORMATS
 @click.argument("file")
 @output.option(FORMATS)
 @policies.policy_options
-def report_command(file: str, outputs: tuple[str, ...], policy: str | None, baseline: str | None, fail_on: str) -> int:
+def report_command(
+    file: str,
+    outputs: tuple[str, ...],
+    policy: str | None,
+    baseline: str | None,
+    fail_on: str,
+    fail_on_certainty: str,
+) -> int:
     """Write a saved JSON audit in any format, byte for byte as the first run would have written it.
 
     \b
@@ -24,7 +31,7 @@ def report_command(file: str, outputs: tuple[str, ...], policy: str | None, base
     from kubectl_cgaudit.judge.saved import REMEDY, load
 
     wanted = output.parse(outputs, FORMATS, (file, policy), baseline)
-    judging = policies.read(policy, baseline, fail_on)
+    judging = policies.read(policy, baseline, fail_on, fail_on_certainty)
     audit = policies.again(load(read_bytes(file, REMEDY), name_of(file)), judging, name_of(file))
     output.deliver_audit(audit, wanted)
     return policies.exit_code(audit, judging)

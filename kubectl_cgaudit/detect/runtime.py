@@ -18,6 +18,11 @@ FIRST_QUADRATIC = {"runc": (1, 3, 2), "crun": (1, 23, 0), "youki": (0, 5, 7)}
 # (google/gvisor runsc/container/container.go, setupCgroupForSubcontainer).
 ALWAYS: dict[str, ContainerFormula] = {"runsc": "none", "sysbox-runc": "linear", "kata": "none"}
 KNOWN = (*FIRST_QUADRATIC, *ALWAYS)
+_NEWEST = {
+    "runc": ("2026-08-22", ((1, 1, 15), (1, 2, 9), (1, 3, 6), (1, 4, 3), (1, 5, 1))),
+    "crun": ("2026-08-21", ((1, 29, 1),)),
+}
+"""The newest releases that were read, of each line that still gets some, and when."""
 
 
 class Runtime(Struct, frozen=True):
@@ -88,6 +93,37 @@ def parse(text: str) -> Runtime:
         # crun leaves systemd's rounded value on the scope; runc writes the raw one over it until 1.3.2.
         rounds_quota=_rounds(name, quadratic=quadratic),
     )
+
+
+def unreleased(target: Runtime) -> str:
+    """Return why there may be no such release; empty where there is nothing odd about it."""
+    found = _VERSION.fullmatch(target.version or "")
+    if not found or target.name not in _NEWEST:
+        return ""
+    date, newest = _NEWEST[target.name]
+    version = tuple(int(part) for part in found.groups()[:3] if part is not None)
+    if found[4] and not int(re.sub(r"\D", "", found[4])):
+        return f"{target.name} numbers its release candidates from 1 on"
+    line = next((last for last in newest if version[:2] == last[:2]), newest[-1])
+    if version <= line[: len(version)] or version[:2] < line[:2]:
+        return ""
+    return f"the newest {target.name} known here is {'.'.join(map(str, line))} ({date})"
+
+
+def older(one: Runtime, other: Runtime) -> bool:
+    """Return whether one is an older release than the other of the same runtime, as far as both say which they are."""
+    if one.name is None or one.name != other.name or one.version is None or other.version is None:
+        return one.formula == "linear" and other.formula == "quadratic"
+    return _order(one.version) < _order(other.version)
+
+
+def _order(version: str) -> tuple[tuple[int, ...], bool, int]:
+    """To compare releases by: a candidate comes before its release."""
+    found = _VERSION.fullmatch(version)
+    if not found:
+        return (), False, 0
+    numbers = tuple(int(part or 0) for part in found.groups()[:3])
+    return numbers, not found[4], int(re.sub(r"\D", "", found[4] or "0"))
 
 
 def _rounds(name: str, *, quadratic: bool) -> bool:

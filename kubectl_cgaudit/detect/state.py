@@ -139,6 +139,8 @@ class Setup(Struct, frozen=True, dict=True):
     """The top-level cgroups whose value the kubelet writes: a reserve of 1 CPU looks like a default, and is none."""
     reserves_known: bool = False
     """Whether it is known which of the values at the root the kubelet writes: the others are systemd's."""
+    services: str = SYSTEM_SLICE
+    """The top-level cgroup in which the kubelet and the container runtime run."""
 
     @property
     def top_level(self) -> tuple[tuple[str, int], ...]:
@@ -339,4 +341,5 @@ def _setup(state: State, version: CgroupVersion, runtimes: Mapping[str, Runtime]
         leftovers=state.leftovers if version == "v2" else (),
         enforced=tuple(sorted(shown | set_ if state.set_by == "kubelet" else shown)),
         reserves_known=state.set_by is not None or state.basis_of("reserves").confidence == "certain",
+        services=state.services,
     )

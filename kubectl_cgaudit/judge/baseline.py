@@ -14,10 +14,14 @@ from kubectl_cgaudit.judge.audit import (
     BaselineRecord,
     Coverage,
     Finding,
+    Known,
+    NodeMoment,
     ScenarioRecord,
+    Subject,
 )
 from kubectl_cgaudit.judge.counterparts import Counterparts
 from kubectl_cgaudit.judge.naming import may_differ
+from kubectl_cgaudit.judge.nodes import overridden
 from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.judge.saved import decode
 from kubectl_cgaudit.judge.standing import recounted
@@ -32,6 +36,14 @@ _BY_THRESHOLD = {
 }
 
 
+class EarlierNode(Struct, frozen=True, rename="camel"):
+    """What an earlier audit took for true of a node."""
+
+    name: str
+    known: dict[str, Known]
+    after: NodeMoment
+
+
 class Earlier(Struct, frozen=True, rename="camel"):
     """What is compared of an earlier audit; its pods are not even read."""
 
@@ -40,6 +52,7 @@ class Earlier(Struct, frozen=True, rename="camel"):
     generated_at: str | None
     scenario: ScenarioRecord
     coverage: Coverage
+    nodes: tuple[EarlierNode, ...]
     findings: tuple[Finding, ...]
     known: tuple[Finding, ...] = ()
 
@@ -78,7 +91,7 @@ def against(baseline: Baseline, audit: Audit) -> Audit:
         )
     left = Counterparts(_in_baseline(earlier, audit), earlier.coverage.gaps, audit.coverage.gaps)
     excepted = tuple(replace(each, in_baseline=left.take(each.finding)) for each in audit.excepted)
-    new: list[Finding] = []
+    new: list[Finding] = list(_overridden(baseline, audit))
     known: list[Finding] = []
     for finding in audit.findings:
         (known if left.take(finding) else new).append(finding)
@@ -100,8 +113,24 @@ def against(baseline: Baseline, audit: Audit) -> Audit:
     gone = tuple(each for each in fixed if not untold(each)) if comparable else ()
     notes = tuple(_notes(earlier, audit, len(fixed) - len(gone), grown))
     record = BaselineRecord(baseline.source, earlier.tool_version, earlier.generated_at, notes)
+    new.sort(key=lambda each: each.order)
     judged = replace(audit, findings=tuple(new), known=tuple(known), fixed=gone, excepted=excepted, baseline=record)
     return recounted(judged, _sentence(judged, baseline.source))
+
+
+def _overridden(baseline: Baseline, audit: Audit) -> Iterator[Finding]:
+    """Yield CGA102 for each node of which the baseline took a default that was overridden."""
+    nodes = {node.name: node for node in audit.nodes}
+    for was in baseline.audit.nodes:
+        now = nodes.get(was.name)
+        found = list(overridden(was.name, was.known, was.after, now.known)) if now else []
+        if found:
+            seen = f"{was.name}: {'; '.join(each.words() for each in found)}."
+            remedy = (
+                f"Of this node believe this audit, and of {baseline.source} its other cases. Look whether nodes of the same kind "
+                "were changed likewise."
+            )
+            yield catalogue.OVERRIDDEN.finding("medium", Subject("node", was.name), "", seen, remedy)
 
 
 def _unasked(earlier: Earlier, audit: Audit) -> bool:

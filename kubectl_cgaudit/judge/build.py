@@ -7,6 +7,7 @@ from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cgroups.version import was_checked
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.collect.progress import Progress, silent
+from kubectl_cgaudit.detect.catalogue import catalogue, fits
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.judge import nodes
@@ -24,6 +25,7 @@ from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.judge.unmatched import unmatched
 from kubectl_cgaudit.judge.verdict import conclude
 from kubectl_cgaudit.judge.workloads import Judged
+from kubectl_cgaudit.text import capital, these
 
 _NODE_RULES = (
     node_rules.v1,
@@ -74,7 +76,7 @@ def audit(
         verdict=conclude(workloads, findings, coverage, thresholds, sure_losses),
         coverage=coverage,
         nodes=nodes.judge(comparisons, cluster),
-        settle=settle(comparisons, events_read=cluster.cgroup_v1_warnings is not None),
+        settle=settle(comparisons),
         workloads=workloads,
         # Any sequence will do for who reads it.
         findings=cast("tuple[Finding, ...]", findings),
@@ -120,6 +122,7 @@ def _assumptions(comparisons: tuple[Comparison, ...], scenario: Scenario) -> Ite
         )
     if any(not was_checked(case.then.kubelet_version) for comparison in comparisons for case in comparison.cases):
         yield "Kubelets before 1.25 and after 1.37, and of unknown version, are taken to use the linear formula; nobody looked."
+    yield from _next_releases(comparisons, scenario)
     drivers = [state.basis_of("driver").source for state in states]
     if any(source.startswith("default") for source in drivers):
         yield "The cgroup driver is systemd where the states file does not say otherwise."
@@ -128,3 +131,18 @@ def _assumptions(comparisons: tuple[Comparison, ...], scenario: Scenario) -> Ite
             "On the way to the other cgroup version a top-level cgroup at its default keeps the default; a value set in systemd "
             "keeps its ratio to that, one that a kubelet's reserve set follows the linear formula."
         )
+
+
+def _next_releases(comparisons: tuple[Comparison, ...], scenario: Scenario) -> Iterator[str]:
+    """Yield which nodes' next release changes what competes at the root, which no other target knows."""
+    if scenario.platform or scenario.like:
+        return
+    for platform in catalogue().targets:
+        if not platform.next_of:
+            continue
+        names = [each.node.name for each in comparisons if fits(each.node, platform.next_of, platform.next_within)]
+        if names:
+            yield (
+                f"{capital(these('node', names))}: {platform.id} changes what competes with pods at the root, which --to "
+                f"{scenario.to} leaves as it is: if the move ends there, use --to platform={platform.id}."
+            )

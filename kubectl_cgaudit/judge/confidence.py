@@ -10,7 +10,7 @@ from kubectl_cgaudit.detect.state import NAME, State
 from kubectl_cgaudit.judge.audit import CERTAINTIES, CONFIDENCES, SEVERITIES, Certainty, Confidence, Severity
 from kubectl_cgaudit.judge.compare import Comparison
 
-_OF_STATE = ("cgroup", "reserve", "runtime")
+_OF_STATE = ("cgroup", "reserve")
 
 
 def weakest(confidences: Iterable[Confidence]) -> Confidence:
@@ -24,10 +24,14 @@ def of_handlers(comparison: Comparison, handlers: Iterable[str]) -> Confidence:
     Where the target speaks of runtimes by name, their names too. Without a kubepods tree the predicted one is not the node's,
     whatever else is known.
     """
-    named: list[str | None] = [*handlers]
-    asked = [question for question in comparison.questions if question.about in _OF_STATE]
-    open_ = [question.open_for(handler) for question in asked for handler in named or [None]]
-    return weakest([_of_settled(comparison, [each for each in named if each]), *(each for each in open_ if each)])
+    handlers = list(handlers)
+    open_ = []
+    for question in comparison.questions:
+        if question.about == "runtime":
+            open_ += [question.open_for(handler) for handler in handlers]
+        elif question.about in _OF_STATE:
+            open_.append(question.confidence)
+    return weakest([_of_settled(comparison, handlers), *(each for each in open_ if each)])
 
 
 def _of_settled(comparison: Comparison, handlers: Iterable[str]) -> Confidence:

@@ -208,6 +208,7 @@ class FoundInPods:
         worse = SEVERITIES.index(worst.gravest.severity) < SEVERITIES.index(worst.held.severity)
         return replace(
             finding,
+            why=rule.why(worst.comparison) if rule.why else finding.why,
             certainty=worst.held.certainty,
             cases=finding_cases(worst.comparison, worst.severities, worst.comparison.leading[placed[1]]),
             graver=worst.gravest if worse else None,

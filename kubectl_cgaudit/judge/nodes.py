@@ -1,7 +1,9 @@
 """What the migration changes on every node between pods and system processes."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
 
 from kubectl_cgaudit.collect.model import Cluster, Qos
 from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC
@@ -111,6 +113,8 @@ def _at_root(state: State) -> dict[str, str]:
     found = {SYSTEM_SLICE: DEFAULT if state.cgroup is None else f"{unit} {default_root_value(state.cgroup)}"}
     for name, shares in state.reserved:
         found[name] = ", ".join(f"{unit_of(each)} {reserve_in_unit(shares, each)} on {each}" for each in VERSIONS)
+        if state.cgroup is not None:
+            found[name] = f"{unit} {reserve_in_unit(shares, state.cgroup)}"
     if state.system_slice is not None:
         found[SYSTEM_SLICE] = f"{unit} {state.system_slice}"
     return found | {name: f"{unit} {value}" for name, value in state.root}
@@ -132,5 +136,50 @@ def _known(state: State, handlers: tuple[str, ...]) -> dict[str, Known]:
     known = {}
     for what, value in values.items():
         basis = state.basis_of(what)
-        known[what] = Known(value, basis.confidence if value else "unknown", basis.source)
+        known[what] = Known(value, basis.confidence if value else "unknown", basis.source, basis.override)
+    if state.reserve is not None:
+        basis = state.basis_of("reserve")
+        known["reserve"] = Known(state.reserve, basis.confidence, basis.source, basis.override)
     return known
+
+
+class Overridden(Struct, frozen=True):
+    """A default that an earlier audit took for what a node runs, and that was overridden there."""
+
+    node: str
+    about: str
+    was: Known
+    now: Known
+
+    def words(self) -> str:
+        """Return what was taken, on what ground, and what it is."""
+        what = "cgroup" if self.about == "cgroup" else f"runtime of handler {self.about.removeprefix('runtime:')}"
+        return f"{what} {self.was.value} was taken ({self.was.source}), and it is {self.now.value} ({self.now.source})"
+
+
+def overridden(
+    node: str, was: Mapping[str, Known], predicted: NodeMoment, now: Mapping[str, Known]
+) -> Iterator[Overridden]:
+    """Yield the defaults of an earlier audit that something stronger contradicts now, and not because the node has moved.
+
+    `predicted` is what that audit said the node becomes.
+    """
+    for about, known in was.items():
+        told = now.get(about)
+        if known.confidence != "probable" or told is None or told.confidence in ("probable", "unknown"):
+            continue
+        if about == "cgroup":
+            expected = {known.value, predicted.cgroup}
+        elif about.startswith("runtime:"):
+            expected = {_formula(known.value), _formula(predicted.runtimes.get(about.removeprefix("runtime:")))}
+        else:
+            continue
+        value = told.value if about == "cgroup" else _formula(told.value)
+        if value not in expected:
+            yield Overridden(node, about, known, told)
+
+
+def _formula(runtime: str | None) -> str:
+    """Return `quadratic` of `runc 1.3.6 (quadratic)`; what is not quadratic is linear."""
+    found = (runtime or "").rpartition("(")[2].rstrip(")")
+    return "linear" if found == NOT_QUADRATIC else found

@@ -20,11 +20,6 @@ _DEBUG = "kubectl debug node/{node} -it --profile=sysadmin --image=busybox -- ch
 _NEEDS_DEBUG = "create on pods: it starts a privileged pod on the node; delete it afterwards"
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,60}", re.ASCII)
 """A value that YAML takes for a string as it is, but for the few words it has."""
-_EVENTS = SettleCommand(
-    "kubectl get events -A --field-selector reason=CgroupV1",
-    "list on events",
-    "a node it names is on cgroup v1; that it names none proves nothing, as events expire after an hour or so",
-)
 _KUBELETS = SettleCommand(
     "kubectl cgaudit --kubelet=proxy",
     "nodes/proxy, which also allows running commands in every container of the node",
@@ -71,9 +66,9 @@ class _Group(Struct, frozen=True):
     """The probable one; empty where nothing is probable."""
 
 
-def settle(comparisons: Sequence[Comparison], *, events_read: bool) -> tuple[Settle, ...]:
+def settle(comparisons: Sequence[Comparison]) -> tuple[Settle, ...]:
     """Return what would answer the open questions, those first that decide the greatest loss."""
-    found = [_settle(group, comparisons, events_read=events_read) for group in _groups(comparisons)]
+    found = [_settle(group, comparisons) for group in _groups(comparisons)]
     return tuple(sorted(found, key=_worst_first))
 
 
@@ -118,7 +113,7 @@ def _answer(comparison: Comparison, about: str) -> str:
     return f"runtimes: {{{handler}: {first.runtime(handler).formula}}}"
 
 
-def _settle(group: _Group, every: Sequence[Comparison], *, events_read: bool) -> Settle:
+def _settle(group: _Group, every: Sequence[Comparison]) -> Settle:
     node = group.comparisons[0].node
     losses = [loss for each in group.comparisons if (loss := _decides(each, group.question.about))]
     said = group.answer or _unsaid(group.about)
@@ -128,7 +123,7 @@ def _settle(group: _Group, every: Sequence[Comparison], *, events_read: bool) ->
         confidence=group.question.confidence,
         nodes=tuple(each.node.name for each in group.comparisons),
         decides=min(losses, key=lambda loss: (loss.change, loss.pod), default=None),
-        commands=tuple(_commands(group, node, events_read=events_read)),
+        commands=tuple(_commands(group, node)),
         states=f"- {{{rule}}}",
     )
 
@@ -142,12 +137,10 @@ def _unsaid(about: str) -> str:
     return f"runtimes: {{{handler}: {named_by(handler) or 'runc'} X.Y.Z}}"
 
 
-def _commands(group: _Group, node: Node, *, events_read: bool) -> Iterator[SettleCommand]:
+def _commands(group: _Group, node: Node) -> Iterator[SettleCommand]:
     """Yield the ways to answer a question, the cheapest first: the platform's own, a look on one node, every kubelet."""
     for row in commands(node, group.about):
         yield SettleCommand(row.command.replace("NODE", node.name), row.needs, row.shows)
-    if group.about == "cgroup" and not events_read:
-        yield _EVENTS
     look = _LOOKS.get(group.about) or _Look(
         f"{_program(group.about)} --version",
         "linear up to runc 1.3.1 and crun 1.22, quadratic from runc 1.3.2 and crun 1.23 on",
@@ -192,11 +185,9 @@ def _match(group: _Group, every: Sequence[Comparison]) -> str:
 def _answers(comparison: Comparison, about: str, answer: str, names: set[str]) -> bool:
     if comparison.node.name in names:
         return True
-    if about == "reserve" or (
-        about.startswith("runtime:") and about.removeprefix("runtime:") not in comparison.handlers
-    ):
-        return False
-    return _answer(comparison, about) == answer
+    known = comparison.state.basis_of(about).confidence != "unknown"
+    asked = not about.startswith("runtime:") or about.removeprefix("runtime:") in comparison.handlers
+    return known and asked and about != "reserve" and _answer(comparison, about) == answer
 
 
 def _shared_label(nodes: Sequence[Node], names: set[str], fits: set[str]) -> tuple[str, str] | None:

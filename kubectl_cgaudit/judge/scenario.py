@@ -320,6 +320,7 @@ def _on_platform(setup: Setup, platform: Platform, node: Node, *, by_kubelet: bo
     return replace(
         setup,
         driver=platform.driver or setup.driver,
+        services=platform.services or (SYSTEM_SLICE if platform.root is not None else setup.services),
         kubelet_version=KubeletVersion.parse(platform.kubelet or "") or setup.kubelet_version,
         runtimes=tuple((handler, _of_formula(handler, run, platform.runtime)) for handler, run in setup.runtimes),
     )

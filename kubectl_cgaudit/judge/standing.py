@@ -5,8 +5,21 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.audit import SEVERITIES, Audit, Finding, Severity, Standing, Subject, Verdict, WorkloadAudit
+from kubectl_cgaudit.judge.audit import (
+    CERTAINTIES,
+    SEVERITIES,
+    Audit,
+    Certainty,
+    Finding,
+    Severity,
+    Standing,
+    Subject,
+    Verdict,
+    WorkloadAudit,
+)
 from kubectl_cgaudit.judge.verdict import steps
+
+_MOST_UNDECIDED = 1000
 
 
 def recounted(audit: Audit, sentence: str) -> Audit:
@@ -21,10 +34,32 @@ def recounted(audit: Audit, sentence: str) -> Audit:
     return replace(audit, verdict=verdict, workloads=_standing(audit))
 
 
-def at_or_above(findings: Iterable[Finding], level: Severity) -> int:
-    """How many findings are this bad or worse. What only may hold counts too: unknown is not safe."""
+def surely(finding: Finding, level: Severity) -> Certainty | None:
+    """Return how surely a finding is this severe or worse; None where it is not, in any case."""
+    known = finding.at_least or {finding.severity: finding.certainty}
     most = SEVERITIES.index(level)
-    return sum(SEVERITIES.index(finding.severity) <= most for finding in findings)
+    return min(
+        (sure for severity, sure in known.items() if SEVERITIES.index(severity) <= most),
+        key=CERTAINTIES.index,
+        default=None,
+    )
+
+
+def at_or_above(
+    findings: Iterable[Finding], level: Severity, least: Certainty = "probable"
+) -> tuple[int, list[Finding]]:
+    """Return how many findings are this severe or worse with this certainty or better, and those that are with less.
+
+    The latter hold in a case that is not excluded: unknown is not safe.
+    """
+    amount, undecided = 0, list[Finding]()
+    for finding in findings:
+        sure = surely(finding, level)
+        if sure and CERTAINTIES.index(sure) <= CERTAINTIES.index(least):
+            amount += 1
+        elif sure and len(undecided) < _MOST_UNDECIDED:
+            undecided.append(finding)
+    return amount, undecided
 
 
 def _standing(audit: Audit) -> tuple[WorkloadAudit, ...]:

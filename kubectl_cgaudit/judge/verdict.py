@@ -11,6 +11,7 @@ from kubectl_cgaudit.judge.rules.catalogue import (
     CONTRADICTED,
     INCOMPLETE,
     MISREADS_WEIGHT,
+    PROBABLE_STATE,
     UNKNOWN_STATE,
     V1_NODE,
     WHO_SET,
@@ -18,7 +19,7 @@ from kubectl_cgaudit.judge.rules.catalogue import (
 )
 from kubectl_cgaudit.judge.tally import SureLoss, loss_rank
 from kubectl_cgaudit.judge.thresholds import Thresholds
-from kubectl_cgaudit.text import counted, named, number, percent, percents
+from kubectl_cgaudit.text import capital, counted, named, number, percent, percents
 
 _MOST_STEPS = 5
 _NAMED = 3
@@ -52,6 +53,12 @@ def conclude(
         _open(workloads, coverage, titles, sure_losses),
     ]
     said = [part for part in parts if part] or [_calm(workloads, effects, thresholds, titles)]
+    if titles[PROBABLE_STATE.title]:
+        said = [
+            f"Probable, as {counted(titles[PROBABLE_STATE.title], 'node')} may differ from the default: {said[0]}",
+            *said[1:],
+        ]
+        said += _otherwise(workloads)
     caveats = _caveats(coverage, titles[CONTRADICTED.title], found=any(parts))
     return Verdict(
         sentence=" ".join([*_incomplete(coverage, found=any(parts)), *said, *caveats]),
@@ -80,6 +87,33 @@ def _stopping(critical: Mapping[tuple[str, str], Sequence[str]], workloads: Sequ
         verb = "has" if hit == 1 else "have"
         parts.append(f"{hit} of {counted(len(workloads), 'workload')} {verb} pods that do not run after the move.")
     return " ".join(parts)
+
+
+def _otherwise(workloads: Sequence[WorkloadAudit]) -> list[str]:
+    """Return what happens instead where a default is overridden, by what it is."""
+    stops: dict[str, list[str]] = defaultdict(list)
+    losses: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for each in workloads:
+        for other in each.other_effects:
+            if "stops" in other.effects and "stops" not in each.effects:
+                stops[other.when].append(each.title)
+            elif "loses" in other.effects and "loses" not in each.effects:
+                losses[other.when].append((as_said(other.against_system or 0.0), each.title))
+    parts = []
+    for when in sorted({*stops, *losses}):
+        said = []
+        if stops[when]:
+            verb = "does" if len(stops[when]) == 1 else "do"
+            said.append(f"{_these(stops[when], 'workload')} {verb} not run after the move")
+        if losses[when]:
+            loss, title = min(losses[when])
+            verb = "loses" if len(losses[when]) == 1 else "lose"
+            worst = f"worst is {title} (-{percent(-loss)})"
+            said.append(
+                f"{counted(len(losses[when]), 'workload')} {verb} CPU priority against system processes, {worst}"
+            )
+        parts.append(f"{capital(when)}, {'; and '.join(said)}.")
+    return parts
 
 
 def _these(names: Sequence[str], what: str) -> str:
@@ -255,7 +289,9 @@ def steps(findings: Sequence[Finding]) -> tuple[str, ...]:
     remedies: dict[str, set[int]] = defaultdict(set)
     for finding in findings:
         place = 0 if finding.rule in _FIRST else 2 if finding.when and finding.severity != "critical" else 1
-        firsts.setdefault((finding.severity == "low", place, finding.rule, finding.title), finding)
+        # What is only probable is asked where something serious hangs on it.
+        low = finding.severity == "low" and finding.title != PROBABLE_STATE.title
+        firsts.setdefault((low, place if finding.leads else 3, finding.rule, finding.title), finding)
         remedies[finding.title].add(hash(finding.remedy))
     serious = {of: finding for of, finding in firsts.items() if not of[0]} or firsts
     steps: dict[str, str] = {}

@@ -22,8 +22,8 @@ _UNITS = {"v1": "SHARES", "v2": "WEIGHT"}
 def data(comparisons: Sequence[Comparison], pod: tuple[str, str] | None = None) -> Rows:
     """`{"cgroups": [...]}`, a row a cgroup; of a `pod`, its namespace and name, its own rows and those that are of no pod.
 
-    On a node with open questions a row has `cases`, one for each possibility, and `now`, `after` and `stops` hold
-    what all of them agree on, null for the rest.
+    `now`, `after` and `stops` are those of the most plausible case, with its `confidence`. On a node with open questions a row
+    says `when` that is, and has the other cases in `cases`, the most plausible first.
     """
     rows = (row for comparison in comparisons for row in _rows(comparison))
     return Rows(
@@ -35,12 +35,15 @@ def data(comparisons: Sequence[Comparison], pod: tuple[str, str] | None = None) 
 def _rows(comparison: Comparison) -> Iterable[dict[str, Any]]:
     columns = [_pairs(case) for case in comparison.cases]
     of_cases = [fates.of_case(comparison, case) for case in comparison.cases]
+    confidence = {used: of_handlers(comparison, [used] if used else []) for used in (None, *comparison.handlers)}
+    handlers = {(pod.namespace, pod.name): used for pod, used in comparison.placed}
     for same in zip(*columns, strict=True):
         _, now, then = same[0]
         cgroup = now or then
         assert cgroup is not None
-        moments = [(_moment(before), _moment(after)) for _, before, after in same]
         stopping = [fates.stops(case, cgroup, fate) for case, fate in zip(comparison.cases, of_cases, strict=True)]
+        moments = [(_moment(before), _moment(after)) for _, before, after in same]
+        used = handlers.get((cgroup.namespace or "", cgroup.pod or ""))
         row: dict[str, Any] = {
             "node": comparison.node.name,
             "level": cgroup.level,
@@ -48,15 +51,19 @@ def _rows(comparison: Comparison) -> Iterable[dict[str, Any]]:
             "pod": cgroup.pod,
             "container": cgroup.container,
             "cgroup": cgroup.path,
-            "now": _agreed([now for now, _ in moments]),
-            "after": _agreed([after for _, after in moments]),
-            "stops": stopping[0] if len(set(stopping)) == 1 else None,
+            "now": moments[0][0],
+            "after": moments[0][1],
+            "stops": stopping[0],
+            "confidence": confidence[used],
         }
         if len(moments) > 1:
-            row["cases"] = [
-                {"when": case.when, "now": now, "after": after, "stops": stop}
-                for case, (now, after), stop in zip(comparison.cases, moments, stopping, strict=True)
+            cases = [
+                {"when": case.when, "rank": rank, "now": now, "after": after, "stops": stop}
+                for rank, (case, (now, after), stop) in enumerate(
+                    zip(comparison.cases, moments, stopping, strict=True), start=1
+                )
             ]
+            row |= {"when": cases[0]["when"], "cases": cases[1:]}
         yield row
 
 
@@ -85,13 +92,6 @@ def _moment(cgroup: Cgroup | None) -> dict[str, Any] | None:
     }
 
 
-def _agreed(moments: Sequence[dict[str, Any] | None]) -> dict[str, Any] | None:
-    known = [each for each in moments if each is not None]
-    if len(known) < len(moments):
-        return None
-    return {key: value if all(m[key] == value for m in known) else None for key, value in known[0].items()}
-
-
 def as_text(comparisons: Sequence[Comparison], screen: Screen = PLAIN) -> Iterator[str]:
     """The trees, drawn in the screen's width, an empty line between two."""
     begin = ""
@@ -103,9 +103,10 @@ def as_text(comparisons: Sequence[Comparison], screen: Screen = PLAIN) -> Iterat
 
 def _draw(comparison: Comparison, screen: Screen) -> Iterator[list[str]]:
     """The lines of each case."""
-    sure = of_handlers(comparison, comparison.handlers)
-    for case in comparison.cases:
+    of_case = of_handlers(comparison, comparison.handlers)
+    for case, leads in zip(comparison.cases, comparison.leading[None], strict=True):
         when = f", if {case.when}" if case.when else ""
+        sure = of_case if leads else "possible"
         lost = ": does not start after the move (CGA101)" if case.lost else ""
         version = arrow(case.now.cgroup, case.then.cgroup)
         head = screen.shown(f"{comparison.node.name}: cgroup {version}{when} (how sure: {sure}){lost}")

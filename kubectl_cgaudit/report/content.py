@@ -207,8 +207,18 @@ def effect_words(workload: WorkloadAudit) -> str:
     words = EFFECT_WORDS[workload.effect]
     if workload.effect in UNMOVED and not _changes_a_little(workload):
         words = UNMOVED[workload.effect]
-    said = [words, f"also: {', '.join(also)}" if also else "", STANDING[workload.standing]]
+    said = [words, f"also: {', '.join(also)}" if also else "", *_otherwise(workload), STANDING[workload.standing]]
     return "; ".join(part for part in said if part)
+
+
+def _otherwise(workload: WorkloadAudit) -> list[str]:
+    """Return what happens where a default is overridden, with the greatest loss."""
+    found = []
+    for other in workload.other_effects:
+        loss = f" ({signed(other.against_system)})" if other.against_system and "loses" in other.effects else ""
+        said = ", ".join(EFFECT_WORDS[effect] for effect in other.effects) or EFFECT_WORDS["none"]
+        found.append(f"{other.when}: {said}{loss}")
+    return found
 
 
 def _changes_a_little(workload: WorkloadAudit) -> bool:

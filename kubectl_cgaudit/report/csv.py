@@ -15,12 +15,14 @@ from kubectl_cgaudit.report.blanks import Kept, filled
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.pieces import Part, Pieces
 from kubectl_cgaudit.report.ranges import CHANGES, MEASURES, OWN, Face, Number, faces_of, held, parts_of, rows, versions
+from kubectl_cgaudit.report.words import otherwise
 
 _OF_THE_CONTAINER = (
     "namespace",
     "workload_kind",
     "workload",
     "effects",
+    "other_effects",
     "confidence",
     "pod",
     "node",
@@ -43,8 +45,8 @@ COLUMNS = (
     ),
     *(f"{change}_{end}" for change in CHANGES for end in ("least", "greatest")),
 )
-_AFTER_WORKLOAD = 5
-_AFTER_POD = 10
+_AFTER_WORKLOAD = 6
+_AFTER_POD = 11
 _END = "\r\n"
 _OPEN = (None, None)
 """Least and greatest of what is the pod's own."""
@@ -54,17 +56,18 @@ _ACTS = tuple("=+-@'＝＋－＠:")
 def pieces(audit: Audit) -> Pieces:  # noqa: ARG001 - the header is the same for all
     """The header and each row, `\\r\\n` at the end of each.
 
-    `effects` and `confidence` are the workload's, `pod_effects` what holds of the pod. Least and greatest are over the cases, of
-    after and of a change over those in which the pod runs, which are all but `cases_stopping`; a measure is empty where a case
-    has none, and where some cases have shares and others a weight. `change_...` is after / before
-    - 1 of the container, `pod_change_...` of its pod. A row without a container stands for a pod that has none, one without a
-    pod for those of the workload that could not be predicted.
+    `effects` and `confidence` are the workload's, `pod_effects` what holds of the pod. Least and greatest are over the leading
+    cases, of after and of a change over those in which the pod runs, which are all but `cases_stopping`; a measure is empty
+    where a case has none, and where some cases have shares and others a weight. `change_...` is after / before - 1 of the
+    container, `pod_change_...` of its pod. A row without a container stands for a pod that has none, one without a pod for
+    those of the workload that could not be predicted.
     """
     parts, texts = Kept(parts_of), Kept(_rows)
 
     def each(workload: WorkloadAudit, _first: bool) -> Part:
         effects = ";".join(workload.effects)
-        own = _cells((workload.namespace, workload.kind, workload.name, effects, workload.confidence))
+        others = ";".join(otherwise(workload))
+        own = _cells((workload.namespace, workload.kind, workload.name, effects, others, workload.confidence))
         return Part(
             pod=lambda pod, _: _of_pod(pod, own, texts.of(pod.form), rows(pod, parts)),
             after=f"{own}{_empty_after(_AFTER_WORKLOAD)}" if workload.unpredicted_pods else "",

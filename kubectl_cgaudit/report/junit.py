@@ -200,10 +200,24 @@ def _silent(subject: Subject, why_open: str = "") -> _Case:
 
 def _telling(silent: _Case, said: _Said) -> _Case:
     """The case under a rule that says this."""
-    failing = next((each for each in said if isinstance(each, Finding) and each.severity in _FAILS), None)
-    if failing is None:
-        return _Case(silent.attributes, silent.outcome, silent.kind, silent.message, said)
-    return _Case(silent.attributes, "failure", failing.severity, f"{_condition(failing)}{failing.seen}", said)
+    findings = [each for each in said if isinstance(each, Finding)]
+    serious = [each for each in findings if each.severity in _FAILS]
+    failing = next((each for each in serious if each.certainty != "possible"), None)
+    if failing:
+        return _Case(silent.attributes, "failure", failing.severity, f"{_condition(failing)}{failing.seen}", said)
+    hanging = next(
+        (each for each in findings if each in serious or (each.graver and each.graver.severity in _FAILS)), None
+    )
+    if hanging:
+        return _Case(silent.attributes, "error", "possible", f"{_hangs(hanging)}{hanging.seen}", said)
+    return _Case(silent.attributes, silent.outcome, silent.kind, silent.message, said)
+
+
+def _hangs(finding: Finding) -> str:
+    """Return what it hangs on that a finding is of medium severity or worse."""
+    if finding.graver and finding.graver.severity in _FAILS and finding.severity not in _FAILS:
+        return f"{finding.graver.severity} {finding.graver.when}: " if finding.graver.when else ""
+    return _condition(finding)
 
 
 def _attributes(place: str, name: str) -> str:

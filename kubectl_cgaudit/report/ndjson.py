@@ -14,6 +14,7 @@ from kubectl_cgaudit.report.blanks import BLANK, Kept, filled, with_blanks
 from kubectl_cgaudit.report.escape import json_text
 from kubectl_cgaudit.report.pieces import Part, Pieces
 from kubectl_cgaudit.report.ranges import CHANGES, OWN, Face, faces_of, held, parts_of, rows, versions
+from kubectl_cgaudit.report.words import otherwise
 
 Versions = Annotated[
     Literal["v1", "v2", "v1;v2"] | None, Meta(description="cgroup version; both if it depends on the case")
@@ -32,7 +33,7 @@ Milli = Annotated[int | None, Meta(description="thousandths of a CPU; null if th
 
 
 class ContainerRecord(Struct, frozen=True):
-    """A container over all cases. least and greatest are null where a case has no such number."""
+    """A container over all leading cases. least and greatest are null where a case has no such number."""
 
     schema_version: Annotated[str, Meta(description="of the audit; fields are only added within a major version")]
     generated_at: Annotated[str | None, Meta(description="RFC 3339; null without SOURCE_DATE_EPOCH")]
@@ -42,6 +43,9 @@ class ContainerRecord(Struct, frozen=True):
     workload: str
     effect: Annotated[Effect, Meta(description="the workload's strongest")]
     effects: Annotated[tuple[Effect, ...], Meta(description="the workload's, strongest first")]
+    other_effects: Annotated[
+        tuple[str, ...], Meta(description="the workload's where a default is overridden: `if cgroup v1: loses`")
+    ]
     confidence: Annotated[Confidence, Meta(description="the workload's: that of its least sure pod")]
     unpredicted_pods: Annotated[int, Meta(description="active pods this record stands for, in place of containers")] = 0
     pod: OfPod = None
@@ -55,7 +59,7 @@ class ContainerRecord(Struct, frozen=True):
     request_milli: Milli = None
     limit_milli: Milli = None
     cases: Annotated[
-        int, Meta(description="possibilities that were predicted: 1 if nothing is open, 0 if none was")
+        int, Meta(description="leading cases that were predicted: 1 if nothing is unknown, 0 if none was")
     ] = 0
     cases_stopping: Annotated[
         int,
@@ -108,6 +112,7 @@ def pieces(audit: Audit) -> Pieces:
             "workload": workload.name,
             "effect": workload.effect,
             "effects": workload.effects,
+            "other_effects": otherwise(workload),
             "confidence": workload.confidence,
         }
         begin = _record({**head, "pod": BLANK})[0].removesuffix('"pod":')
@@ -182,7 +187,7 @@ def _of_face(face: Face | None) -> tuple[str, ...]:
 
 _EMPTY: dict[str, Any] = {
     **dict.fromkeys(("schema_version", "generated_at", "scenario", "namespace", "workload_kind", "workload"), ""),
-    **dict.fromkeys(("effect", "effects", "confidence"), ""),
+    **dict.fromkeys(("effect", "effects", "other_effects", "confidence"), ""),
     **dict.fromkeys(("pod", "node", "qos", "handler", "pod_effects", "pod_confidence"), BLANK),
     **{
         f"{name}_{end}": BLANK

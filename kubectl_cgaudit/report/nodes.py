@@ -1,13 +1,14 @@
 """`nodes`: what each node runs, how surely that is known, and what would settle the rest."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit
+from kubectl_cgaudit.judge.audit import Change, EvidenceRecord, Known, NodeAudit, Settle
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, columns, cut, grid, wrap
-from kubectl_cgaudit.report.words import counted, named
+from kubectl_cgaudit.report.words import counted, named, percent
+from kubectl_cgaudit.text import these
 
 _NAMES = 3
 _GROUPS = 10
@@ -20,13 +21,23 @@ _COLUMNS = (
     Column("SYSTEM.SLICE"),
     Column("SURE", painted=True),
 )
+_QUESTIONS = {
+    "cgroup": "cgroup version",
+    "reserve": "reserve on system.slice",
+    "set_by": "who set the values at the root",
+}
+_EVENTS = (
+    "Events were not read: kubelets on cgroup v1 warn with reason CgroupV1 for about an hour after they start. kubectl get "
+    "events -A -o json > events.json, and add -f events.json; live, list on events is enough."
+)
+_MEASURE = "--kubelet"
 _OF_NODE = 4
 """The columns before have a row for each handler."""
 _WIDEST = 34
 
 
-def data(nodes: Sequence[NodeAudit], *, events_read: bool) -> dict[str, Any]:
-    """What is known of every node, with its evidence."""
+def data(nodes: Sequence[NodeAudit], settle: Sequence[Settle]) -> dict[str, Any]:
+    """Return what is known of every node, with its evidence, and what would answer what is open."""
     rows = [
         {
             "name": node.name,
@@ -40,11 +51,12 @@ def data(nodes: Sequence[NodeAudit], *, events_read: bool) -> dict[str, Any]:
         }
         for node in nodes
     ]
-    return {"nodes": rows, "settle": settle(nodes, events_read=events_read)}
+    return {"nodes": rows, "settle": settle}
 
 
 def as_text(
     nodes: Sequence[NodeAudit],
+    settle: Sequence[Settle],
     *,
     evidence: bool,
     events_read: bool,
@@ -79,9 +91,15 @@ def as_text(
         for node in nodes:
             pieces = [wrapped(text, "  ", " " * 11) for text in _evidence(node)]
             lines += _section(wrapped(f"EVIDENCE OF {node.name}"), pieces)
-    advice = settle(nodes, events_read=events_read)
-    steps = [wrapped(step, f"{number}. ", "   ") for number, step in enumerate(advice, start=1)]
-    lines += _section("TO SETTLE THE UNKNOWNS, CHEAPEST FIRST", steps)
+    lines += _section(
+        "TO SETTLE WHAT IS OPEN, WHAT DECIDES MOST FIRST",
+        [line for number, each in enumerate(settle[:_GROUPS], start=1) for line in _step(number, each, wrapped)],
+    )
+    if len(settle) > _GROUPS:
+        lines.append(f"{counted(len(settle) - _GROUPS, 'more question')}: -o json has all.")
+    lines += ["", wrapped(measuring)] if (measuring := _measuring(settle)) else []
+    if not events_read and any(each.about == "cgroup" for each in settle):
+        lines += ["", wrapped(_EVENTS)]
     return screen.finished("\n".join(lines) + "\n")
 
 
@@ -134,54 +152,33 @@ def _evidence(node: NodeAudit) -> list[str]:
 
 
 def _piece(piece: EvidenceRecord) -> str:
-    told = f"{piece.about} is {piece.value}" if piece.strength != "hint" else f"{piece.about} is probably {piece.value}"
-    return f"{piece.strength:8} {told}: {piece.source}: {piece.saw}"
+    unless = f" (unless: {piece.override})" if piece.override else ""
+    return f"{piece.strength:8} {piece.about} is {piece.value}: {piece.source}: {piece.saw}{unless}"
 
 
-def settle(nodes: Sequence[NodeAudit], *, events_read: bool) -> list[str]:
-    """What would settle the open questions, cheapest first; empty if none is open."""
-    versions = [node for node in nodes if node.known["cgroup"].value is None]
-    runtimes = [node for node in nodes if any(_is_open(what, known) for what, known in node.known.items())]
-    open_ = [node for node in nodes if node in versions or node in runtimes]
-    if not open_:
-        return []
-    steps = []
-    if versions and not events_read:
-        steps.append(
-            f"Cgroup version of {counted(len(versions), 'node')}: read events too (kubelets warn with reason CgroupV1 for about "
-            "an hour after they start): kubectl get events -A -o json > events.json, and add -f events.json; live, list on "
-            "events is enough."
-        )
-    look = ["stat -fc %T /sys/fs/cgroup (cgroup2fs is v2)"] if versions else []
-    look += ["runc --version or crun --version"] if runtimes else []
-    steps.append(f"Look {_where(open_)}: {' and '.join(look)}; say it with --states FILE.")
-    if all(map(_was_asked, open_)):
-        return steps
-    steps.append(
-        "Measure it: --kubelet=proxy reads every kubelet through the API server (needs nodes/proxy, which also allows running "
-        "commands in containers); inside the cluster --kubelet=direct needs nodes/metrics and nodes/configz only."
+def _step(number: int, each: Settle, wrapped: Callable[..., str]) -> Iterator[str]:
+    """Yield a question, what hangs on it, the ways to answer it by cost, and the line that says the answer."""
+    what = _QUESTIONS.get(each.about) or f"runtime of handler {each.about.removeprefix('runtime:')}"
+    yield wrapped(
+        f"{what} of {these('node', each.nodes)} ({each.confidence}){_loss(each.decides)}", f"{number}. ", "   "
     )
-    return steps
+    for command in each.commands:
+        if _MEASURE in command.command:
+            continue
+        needs = f"; needs {command.needs}" if command.needs else ""
+        yield wrapped(f"{command.command}  ({command.shows}{needs})", "   - ", "     ")
+    yield wrapped(f"then say it with --states FILE: {each.states}", "   ", "     ")
 
 
-def _where(nodes: Sequence[NodeAudit]) -> str:
-    """On which nodes to look: on one of each group, as those of another may run something else."""
-    groups: dict[bytes, list[str]] = {}
-    for node in nodes:
-        groups.setdefault(_face(node), []).append(node.name)
-    alike = [f"{names[0]}{f' and {len(names) - 1} alike' if names[1:] else ''}" for names in groups.values()]
-    if len(alike) == 1:
-        (names,) = groups.values()
-        return f"on one of {len(names)} nodes alike ({named(names, _NAMES)})" if names[1:] else f"on {names[0]}"
-    more = len(alike) - _GROUPS
-    rest = f"; {more} more {'group is' if more == 1 else 'groups are'} in the table" if more > 0 else ""
-    return f"on one node of each group ({'; '.join(alike[:_GROUPS])}{rest})"
+def _measuring(settle: Sequence[Settle]) -> str:
+    """Return the way that answers all questions at once, if one is left that it answers; said once."""
+    found = (command for each in settle for command in each.commands if _MEASURE in command.command)
+    command = next(found, None)
+    return f"All at once: {command.command} ({command.shows}). It needs {command.needs}." if command else ""
 
 
-def _was_asked(node: NodeAudit) -> bool:
-    """Whether its kubelet answered, or was asked in vain, which is told apart."""
-    return bool(node.problems) or any(piece.source.startswith("kubelet /") for piece in node.evidence)
-
-
-def _is_open(what: str, known: Known) -> bool:
-    return what.startswith("runtime:") and known.value is None
+def _loss(change: Change | None) -> str:
+    if change is None:
+        return ""
+    whose = f"container {change.container} of {change.pod}" if change.container else change.pod
+    return f": decides whether {whose} on {change.node} loses {percent(-change.change)} (if {change.when})"

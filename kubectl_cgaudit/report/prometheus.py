@@ -49,7 +49,7 @@ def _metrics(audit: Audit) -> Iterator[tuple[str, str, Iterable[_Sample]]]:
     groups = Counter(known.value if (known := node.known.get("cgroup")) else None for node in audit.nodes)
     of_version: list[_Sample] = [({"cgroup": each}, groups[each]) for each in ("v1", "v2")]
     of_version.append(({"cgroup": "unknown"}, len(audit.nodes) - groups["v1"] - groups["v2"]))
-    yield "nodes_cgroup", "Linux nodes, by the cgroup version they run now.", of_version
+    yield "nodes_cgroup", "Linux nodes, by the cgroup version they run now, or probably run.", of_version
     yield "pods_read", "Pods that were read.", [({}, coverage.pods_read)]
     yield "pods_audited", "Pods whose CPU share was predicted.", [({}, coverage.pods_audited)]
     missing = sum(workload.unpredicted_pods for workload in audit.workloads)
@@ -58,6 +58,9 @@ def _metrics(audit: Audit) -> Iterator[tuple[str, str, Iterable[_Sample]]]:
     yield "workloads", "Workloads by their strongest effect. unknown is no pass.", workloads
     unknown = sum("unknown" in workload.effects for workload in audit.workloads)
     yield "workloads_unknown", "Workloads of which something cannot be said, also where they lose.", [({}, unknown)]
+    probable = sum(bool(workload.other_effects) for workload in audit.workloads)
+    help_ = "Workloads to which something else happens if a default is overridden."
+    yield "workloads_probable", help_, [({}, probable)]
     states: list[_Sample] = [
         ({"state": "counted"}, len(audit.findings)),
         ({"state": "known"}, len(audit.known)),

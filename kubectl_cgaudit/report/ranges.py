@@ -1,11 +1,12 @@
-"""Least and greatest over the cases of a container, for the formats with a row each: CSV and NDJSON."""
+"""Least and greatest over the leading cases of a container, for the formats with a row each: CSV and NDJSON."""
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any, TypeVar
 
 import msgspec
 
-from kubectl_cgaudit.judge.figures import Figures, Form, Named
+from kubectl_cgaudit.judge.figures import Figures, Fixed, Form, Named
 from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.report.blanks import Kept
 
@@ -21,8 +22,8 @@ _REACHED = 2 * (_SERIES + 1)
 """Least and greatest of each of these, and of the change of the latter."""
 
 Face = tuple[Named, tuple[tuple[str, int | None, int | None], ...], tuple[bool, ...]]
-"""A container with its version, value and quota before and after in each case, and whether its pod stops in it: what many
-pods have in common."""
+"""A container with its version, value and quota before and after in each leading case, and whether its pod stops in it: what
+many pods have in common."""
 
 
 def ends(values: Sequence[Any]) -> Ends:
@@ -35,14 +36,26 @@ def ends(values: Sequence[Any]) -> Ends:
 
 
 def faces_of(form: Form) -> list[Face]:
-    """What each container has in common with others."""
+    """Return what each container has in common with others."""
     return [
         (container, tuple([(each.version, each.value, each.quota_us) for each in row]), stops)
-        for container, row, stops in zip(form.containers, form.fixed[1:], form.stops[1:], strict=True)
+        for container, row, stops in zip(form.containers, *_led(form), strict=True)
+    ]
+
+
+def _led(form: Form) -> tuple[list[Sequence[Fixed]], list[tuple[bool, ...]]]:
+    """Return what each container holds, and whether its pod stops, in the leading cases."""
+    moments = [leads for leads in form.leading for _ in range(2)]
+    return [list(compress(row, moments)) for row in form.fixed[1:]], [
+        _of_led(row, form.leading) for row in form.stops[1:]
     ]
 
 
 _Of = TypeVar("_Of")
+
+
+def _of_led(values: Sequence[_Of], leading: tuple[bool, ...]) -> tuple[_Of, ...]:
+    return tuple(values) if all(leading) else tuple(compress(values, leading))
 
 
 def _reached(after: Sequence[_Of], stops: Sequence[bool]) -> Sequence[_Of]:
@@ -70,7 +83,7 @@ def held(face: Face, *, after: bool) -> tuple[Ends, Ends]:
 def parts_of(form: Form) -> list[list[str]]:
     """Of each container, as JSON has them: least and greatest part of its pod before and after, and its change."""
     found: list[Number] = []
-    for row, stops in zip(form.fixed[1:], form.stops[1:], strict=True):
+    for row, stops in zip(*_led(form), strict=True):
         before, after = [each.in_pod for each in row[0::2]], [each.in_pod for each in row[1::2]]
         changes = list(map(relative, before, after))
         found += (*ends(before), *ends(_reached(after, stops)), *ends(_reached(changes, stops)))
@@ -97,14 +110,16 @@ def _reaches(pod: Figures) -> list[list[str]]:
     values = pod.values
     found: list[Number] = []
     at = 0
-    for stops in pod.form.stops:
-        stop = at + _SERIES * len(stops)
+    leading = pod.form.leading
+    stops = _of_led(pod.form.stops[0], leading)
+    for _ in pod.form.stops:
+        stop = at + _SERIES * len(leading)
         if at and values[at:stop] == values[:at]:
             # The only container of a pod has all of it.
             found += found[:_REACHED]
         else:
             share, against, share_after, against_after = [
-                values[first:stop:_SERIES] for first in range(at, at + _SERIES)
+                _of_led(values[first:stop:_SERIES], leading) for first in range(at, at + _SERIES)
             ]
             changes = list(map(relative, against, against_after))
             after = [_reached(each, stops) for each in (share_after, against_after, changes)]

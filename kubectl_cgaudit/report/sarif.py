@@ -111,6 +111,7 @@ class _Fixed(Struct, frozen=True):
     severity: Severity
     index: int
     confidence: str | None
+    certainty: str
     has_namespace: bool
     baseline: str | None
     justifications: tuple[str, ...] | None
@@ -126,7 +127,8 @@ def _results(audit: Audit, indices: dict[str, int]) -> Iterator[str]:
     for finding, baseline, justifications in _stated(audit):
         about = finding.subject
         spaced = about.namespace is not None
-        fixed = _Fixed(finding.severity, indices[finding.rule], sure.get(about), spaced, baseline, justifications)
+        kind = finding.severity, indices[finding.rule], sure.get(about), finding.certainty
+        fixed = _Fixed(*kind, spaced, baseline, justifications)
         layout = layouts.get(fixed)
         if layout is None:
             layout = layouts[fixed] = _layout(fixed)
@@ -182,6 +184,7 @@ def _layout(fixed: _Fixed) -> str:
             "severity": fixed.severity,
             "when": _OWN,
             **({"confidence": fixed.confidence} if fixed.confidence else {}),
+            "certainty": fixed.certainty,
         },
         **({"baselineState": fixed.baseline} if fixed.baseline else {}),
         **({} if fixed.justifications is None else {"suppressions": list(map(_suppression, fixed.justifications))}),

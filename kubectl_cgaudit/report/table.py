@@ -18,6 +18,7 @@ _ALWAYS_SAID = {"CGA002", "CGA103"}
 _COUNTED = {"CGA001": "gap", "CGA002": "exception"}
 """What the findings of a rule are about, where that is no part of the cluster."""
 _LOW = "What was seen of the low ones: -o wide; what to do about each: -o markdown or html."
+_OVERRIDDEN = "Only possible, where a default was overridden:"
 HOW_TO_READ = (
     "A container competes only inside its pod, and pods carry the kubelet's weight: a new runc or crun changes no pod's CPU, "
     "only the split inside it. Against system processes the cgroup version and the reserves decide. "
@@ -101,9 +102,13 @@ class _Table:
 
     def by_rule(self, findings: Sequence[Finding]) -> Iterator[str]:
         every = iter(findings)
+        leading = True
         for _, amount in faces(findings):
             members = islice(every, amount)
             first = next(members)
+            if leading and not first.leads:
+                leading = False
+                yield self.wrap(_OVERRIDDEN, " " * 9, " " * 9)
             counts = counted(amount, _COUNTED.get(first.rule, first.subject.kind))
             headline = self.wrap(f"{first.rule} {first.title}: {counts}", " " * 9, " " * 9)
             yield f"{self.paint(first.severity)}{headline[len(first.severity) :]}"

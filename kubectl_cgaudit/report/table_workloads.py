@@ -13,6 +13,7 @@ from kubectl_cgaudit.report.words import (
     arrow,
     counted,
     number,
+    otherwise,
     percent,
     span,
     with_kind,
@@ -117,6 +118,7 @@ _WIDE = (
     _Part(Column("CPU OF NODE"), _cpu_of_named),
     _Part(Column("INSIDE POD"), _inside),
     _Part(Column("NOMINAL WEIGHT"), _nominals),
+    _Part(Column("OTHERWISE"), lambda workload: "; ".join(otherwise(workload))),
 )
 
 

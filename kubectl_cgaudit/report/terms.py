@@ -37,8 +37,8 @@ TERMS: dict[str, str] = {
         "it counts only beside its siblings. It matters to programs that read the file and draw conclusions."
     ),
     "how sure": (
-        "certain: measured on the node. assumed: the states file says so. likely: a verified rule about this platform and "
-        "release. hint: a default that may have been changed; it settles nothing. unknown: nobody says; every possibility "
-        "was predicted and the range is shown."
+        "certain: measured on the node. stated: the states file says so. likely: a verified rule about this platform and "
+        "release. probable: the platform's default, which may have been overridden; that case is predicted too, and shown "
+        "behind. unknown: nobody says; every possibility was predicted and the range is shown."
     ),
 }

@@ -44,6 +44,11 @@ def span(values: Span) -> str:
     return least if least == greatest else f"{least}..{greatest}"
 
 
+def otherwise(workload: WorkloadAudit) -> list[str]:
+    """Return what happens to a workload where a default is overridden: `if cgroup v1: loses, moves`."""
+    return [f"{other.when}: {', '.join(other.effects) or 'nothing'}" for other in workload.other_effects]
+
+
 def with_kind(title: str, kind: str) -> str:
     """A workload's title and its kind as kubectl shortens it: `shop/checkout deploy`."""
     return f"{title} {_KIND_LETTERS.get(kind, kind.lower())}"

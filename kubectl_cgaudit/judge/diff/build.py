@@ -21,6 +21,7 @@ from kubectl_cgaudit.judge.diff.types import (
 )
 from kubectl_cgaudit.judge.diff.unseen import Unseen
 from kubectl_cgaudit.judge.naming import may_differ
+from kubectl_cgaudit.judge.nodes import overridden
 from kubectl_cgaudit.judge.rules import catalogue
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.judge.waiting import waiting
@@ -102,7 +103,13 @@ class _Comparison:
         )
         baseless = [new.name for old, new in self.nodes.pairs if not nodes.same_ground(old, new)]
         unseen = sorted(new for (old, new), around in self._seen.items() if around.unseen)
-        doubts = summary.Doubts(self.nodes.ambiguous, baseless, unseen, self._rounded(found))
+        defaults = [
+            f"{default.node} ({default.words()})"
+            for old, new in self.nodes.pairs
+            if old.name == new.name
+            for default in overridden(old.name, old.known, old.after, new.known)
+        ]
+        doubts = summary.Doubts(self.nodes.ambiguous, baseless, unseen, self._rounded(found), defaults)
         return summary.concluded(result, self.before.nodes, self.after.nodes, doubts)
 
     def _may_differ(self, workload: WorkloadAudit) -> bool:

@@ -38,6 +38,8 @@ class Doubts(Struct, frozen=True):
     """Something may compete with pods that is not counted."""
     rounded: Sequence[str]
     """How quotas are rounded is taken for granted."""
+    overridden: Sequence[str]
+    """A default was taken before and is contradicted now, with what it was."""
 
 
 def concluded(
@@ -137,6 +139,11 @@ def _of_the_nodes(
     baseless, unseen, rounded, ambiguous = (
         named(names, _NAMED) for names in (doubts.baseless, doubts.unseen, doubts.rounded, doubts.ambiguous)
     )
+    if doubts.overridden:
+        yield (
+            f"The first audit took a default that was overridden, so what it said first did not hold: "
+            f"{named(doubts.overridden, _NAMED)}."
+        )
     if baseless:
         yield (
             f"Of {baseless} one side says what stands beside pods at the root, and for the other the default is assumed: whether "

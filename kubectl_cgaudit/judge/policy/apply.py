@@ -5,10 +5,10 @@ from datetime import date
 
 from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.audit import Audit, ExceptedFinding, Finding, PolicyRecord, Subject
+from kubectl_cgaudit.judge.audit import SEVERITIES, Audit, ExceptedFinding, Finding, PolicyRecord, Subject
 from kubectl_cgaudit.judge.policy.types import AgreedException, Policy
 from kubectl_cgaudit.judge.rules.catalogue import EXCEPTION
-from kubectl_cgaudit.judge.standing import recounted
+from kubectl_cgaudit.judge.standing import recounted, surely
 from kubectl_cgaudit.text import counted
 
 
@@ -47,7 +47,18 @@ def _expired(exception: AgreedException, today: date | None) -> bool:
 
 def _set(policy: Policy, finding: Finding) -> Finding:
     level = dict(policy.severities).get(finding.rule, "off")
-    return finding if level == "off" else replace(finding, severity=level)
+    if level == "off":
+        return finding
+    # However severe it was in a case, it is as severe as that in each in which it holds.
+    sure = surely(finding, "low") or finding.certainty
+    return replace(
+        finding,
+        severity=level,
+        certainty=sure,
+        cases=tuple(replace(case, severity=level) for case in finding.cases),
+        graver=None,
+        at_least=dict.fromkeys(SEVERITIES[SEVERITIES.index(level) :], sure),
+    )
 
 
 def _idle(policy: Policy, audit: Audit, today: date | None, covered: Callable[[Finding], bool]) -> Iterator[Finding]:

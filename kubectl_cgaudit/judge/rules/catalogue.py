@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE
 from kubectl_cgaudit.judge.audit import Finding, Severity, Subject, SubjectKind
 
 
@@ -82,21 +83,44 @@ BOTH_FORMULAS = Rule(
     "Equal requests carry different numbers in cpu.weight. Containers compete only inside their own pod, and pods carry "
     "the kubelet's weight, so between the pods nothing differs.",
 )
-SYSTEM_LOSS = Rule(
-    "CGA201",
-    "workload",
-    "high",
-    "loses priority against system processes",
-    "kubepods competes with system.slice (container runtime, kubelet, sshd, agents) at the root of the cgroup tree. "
-    "When both want all the CPU, the ratio of their weights decides.",
-)
+
+
+def why_it_loses(services: str) -> str:
+    """Return why CGA201 matters, where the kubelet and the container runtime run in the top-level cgroup `services`."""
+    others = (
+        "system.slice (container runtime, kubelet, sshd, agents)"
+        if services == SYSTEM_SLICE
+        else f"system.slice (sshd, agents) and {services} (container runtime, kubelet)"
+    )
+    each = "both want" if services == SYSTEM_SLICE else "all want"
+    return (
+        f"kubepods competes with {others} at the root of the cgroup tree. When {each} all the CPU, the ratio of their weights "
+        "decides."
+    )
+
+
+def why_it_outweighs(services: str) -> str:
+    """Return why CGA202 matters, likewise."""
+    their = "system.slice's weight leaves them"
+    if services != SYSTEM_SLICE:
+        their = f"the weights of {services} (container runtime, kubelet) and system.slice (sshd) leave them"
+    return (
+        f"When pods use all the CPU they are allowed, the container runtime, the kubelet and sshd get only what {their}: slow "
+        "probes, NotReady nodes, no way to log in."
+    )
+
+
+SYSTEM_LOSS = Rule("CGA201", "workload", "high", "loses priority against system processes", why_it_loses(SYSTEM_SLICE))
 SYSTEM_OUTWEIGHED = Rule(
-    "CGA202",
+    "CGA202", "node", "high", "system processes are outweighed by pods", why_it_outweighs(SYSTEM_SLICE)
+)
+OVERRIDDEN = Rule(
+    "CGA102",
     "node",
-    "high",
-    "system processes are outweighed by pods",
-    "When pods use all the CPU they are allowed, the container runtime, the kubelet and sshd get only what system.slice's "
-    "weight leaves them: slow probes, NotReady nodes, no way to log in.",
+    "medium",
+    "a default was overridden",
+    "The earlier audit took the platform's default for what this node runs, and it runs something else: what that audit said "
+    "first of its pods did not hold.",
 )
 CROSSES_DEFAULT = Rule(
     "CGA203",

@@ -75,6 +75,9 @@ class PodRule(Struct, frozen=True):
     """For such a rule: in a few words, what to do on another node where it holds than that of the worst, and what a pod then has
     over what it would have without; None where nobody can say."""
 
+    why: Callable[[Comparison], str] | None = None
+    """For a rule whose reason names what is on the node of the worst; else the rule's own stands."""
+
     holds_for: Callable[[Comparison, PlacedPod, Iterable[tuple[Comparison, PlacedPod]]], str] | None = None
     """For a rule that says what to write into a spec, which all pods of a workload have: of which of them it is not said, in a
     sentence. From the node of the worst and that pod, and those of every pod."""

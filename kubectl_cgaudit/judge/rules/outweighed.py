@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from kubectl_cgaudit.cgroups.weights import MAX_SHARES, MAX_WEIGHT
 from kubectl_cgaudit.detect.reading import has_no_slice
-from kubectl_cgaudit.detect.state import SYSTEM_SLICE, default_root_value, unit_of
+from kubectl_cgaudit.detect.state import SYSTEM_SLICE, Setup, default_root_value, unit_of
 from kubectl_cgaudit.judge.audit import Finding
 from kubectl_cgaudit.judge.compare import Case, Comparison
-from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_OUTWEIGHED
+from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_OUTWEIGHED, why_it_outweighs
 from kubectl_cgaudit.judge.rules.context import Context, graded, node_finding
 from kubectl_cgaudit.judge.rules.looks import Look, worst
 from kubectl_cgaudit.judge.rules.reserve import reserve_for
@@ -22,7 +22,7 @@ def outweighed(context: Context, comparison: Comparison) -> Iterator[Finding]:
     """CGA202, one finding a node."""
     looks = [(case.when, _outweighed(context, comparison, case)) for case in comparison.cases]
     if found := worst(looks, comparison.leading[None], _EXCESS):
-        yield node_finding(SYSTEM_OUTWEIGHED, comparison, found)
+        yield node_finding(SYSTEM_OUTWEIGHED, comparison, found, why_it_outweighs(comparison.cases[0].then.services))
 
 
 def _outweighed(context: Context, comparison: Comparison, case: Case) -> Look | None:
@@ -34,12 +34,24 @@ def _outweighed(context: Context, comparison: Comparison, case: Case) -> Look | 
         return None
     unit = unit_of(case.then.cgroup)
     cause = f", below its default of {default_root_value(case.then.cgroup)}" if lowered else ""
+    beside = dict(case.then.root).get(case.then.services)
+    kubelet = f", and {case.then.services} with the kubelet and the container runtime {beside}" if beside else ""
     seen = (
-        f"{comparison.node.name}: kubepods has {unit} {kubepods}, system.slice {system}{cause}: pods : system is "
+        f"{comparison.node.name}: kubepods has {unit} {kubepods}, system.slice {system}{cause}{kubelet}: pods : system is "
         f"{number(after)} : 1 after the move ({number(now)} : 1 now), so system processes keep "
         f"{percent(case.after.system_share)} of the node's CPU when everything wants it."
     )
-    return Look(after / limit, lambda: (seen, _raise_system(context, comparison, case, limit)))
+    return Look(after / limit, lambda: (seen, _raise_system(context, comparison, case, limit) + _also(case.then)))
+
+
+def _also(then: Setup) -> str:
+    """Return what else to raise where the kubelet and the container runtime run beside system.slice."""
+    if then.services == SYSTEM_SLICE:
+        return ""
+    return (
+        f" The kubelet and the container runtime are in {then.services} there: raise it likewise, as system.slice does nothing "
+        "for them."
+    )
 
 
 def _raise_system(context: Context, comparison: Comparison, case: Case, limit: float) -> str:

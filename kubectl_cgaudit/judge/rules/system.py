@@ -12,7 +12,7 @@ from kubectl_cgaudit.judge.audit import Severity
 from kubectl_cgaudit.judge.compare import Case, Comparison, PodCase
 from kubectl_cgaudit.judge.condition import condition
 from kubectl_cgaudit.judge.rounding import relative, rounded
-from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS
+from kubectl_cgaudit.judge.rules.catalogue import SYSTEM_LOSS, why_it_loses
 from kubectl_cgaudit.judge.rules.context import Context, Hit, PodRule, graded, pod_hits
 from kubectl_cgaudit.judge.rules.looks import Look
 from kubectl_cgaudit.judge.rules.requests import more_cpu
@@ -234,5 +234,6 @@ LOSSES = PodRule(
     _losses,
     by_share=_severity,
     elsewhere=_node_remedy,
+    why=lambda comparison: why_it_loses(comparison.cases[0].now.services),
 )
 """CGA201."""
