@@ -17,13 +17,27 @@ from kubectl_cgaudit.collect import reduce, wire
 from kubectl_cgaudit.collect.model import Node, NodeKind
 from kubectl_cgaudit.detect import catalogue
 from kubectl_cgaudit.detect.catalogue import Row, Span, evidence
+from kubectl_cgaudit.judge import nodes
 from kubectl_cgaudit.same import Same
 from tests import support
+from tools import platforms
 
 STRINGS = Path(__file__).parent / "node_strings.yaml"
 SUBJECTS = {"runtime": "runtime:default", "cgroup": "cgroup"}
 SETTLED = ("certain", "likely")
-FIELDS = {"kubelet", "runtime", "os", "kernel", "name"}
+VALUES = {
+    "cgroup": (None, "v1", "v2"),
+    "runtime:default": (None, "linear", "quadratic", "none"),
+    "host": ("container",),
+    "services": ("runtime.slice",),
+    "root:runtime.slice": ("default",),
+    "system_slice": ("295",),
+    "reserve": ("openshift-4.22",),
+    "kubepods": (None, "capacity"),
+    "burstable": ("partitioned",),
+    "pod-quota": ("rounded",),
+}
+FIELDS = {"kubelet", "runtime", "os", "kernel", "name", "provider"}
 AKS = "kubernetes.azure.com/node-image-version"
 
 
@@ -40,11 +54,13 @@ def node(
     name: str = "n1",
     labels: dict[str, str] | None = None,
     kind: NodeKind = "linux",
+    provider: str = "",
 ) -> Node:
     return replace(
         plain(),
         name=name,
         kind=kind,
+        provider=provider,
         labels=labels or {},
         kubelet_version=kubelet,
         runtime_version=runtime,
@@ -60,11 +76,28 @@ def strings() -> tuple[tuple[dict[str, Any], Node], ...]:
     return tuple((row, node(**{field: row[field] for field in fields if field in row})) for row in rows)
 
 
+@cache
+def platform_nodes() -> tuple[tuple[dict[str, Any], Node], ...]:
+    """The nodes of docs/platforms.md."""
+    fields = (*sorted(FIELDS), "labels")
+    return tuple(
+        (row, node(**{field: row[field] for field in fields if field in row})) for row in platforms.rows()
+    )
+
+
+def every_node() -> list[Node]:
+    return [of for _, of in (*strings(), *platform_nodes())]
+
+
 def said(of: Node) -> dict[str, str]:
-    """What is said of each subject, as `likely quadratic`."""
-    pieces = list(evidence(of))
-    assert len({piece.about for piece in pieces}) == len(pieces)
-    return {piece.about: f"{piece.confidence} {piece.value}" for piece in pieces}
+    """What is said first of each subject, as `likely quadratic`; another piece about it was read from other strings."""
+    found: dict[str, str] = {}
+    read: dict[str, set[str]] = {}
+    for piece in evidence(of):
+        found.setdefault(piece.about, f"{piece.strength} {piece.value}")
+        assert not read.setdefault(piece.about, set()) & set(piece.strings)
+        read[piece.about] |= set(piece.strings)
+    return found
 
 
 def titles() -> list[str]:
@@ -76,9 +109,44 @@ def test_node_strings(row: dict[str, Any], of: Node) -> None:
     """What is settled is true; and everything that was known before is still known, as surely as before."""
     says = said(of)
     for name, about in SUBJECTS.items():
-        confidence, _, value = says.get(about, "").partition(" ")
-        assert confidence not in SETTLED or value == row["truth"][name]
+        strength, _, value = says.get(about, "").partition(" ")
+        assert strength not in SETTLED or value == row["truth"][name]
+        assert strength != "probable" or row["truth"][name] in (value, None)
         assert says.get(about) == row["says"][name]
+
+
+@pytest.mark.parametrize(
+    ("row", "of"), platform_nodes(), ids=[f"{row['platform']} {row['kubelet']}" for row, _ in platform_nodes()]
+)
+def test_what_is_said_of_the_nodes_of_each_platform(row: dict[str, Any], of: Node) -> None:
+    """From the node and its pods alone: no wrong answer is more than probable, and what overrode a wrong default is named."""
+    raw = support.node(
+        of.name, kubelet=of.kubelet_version, labels=of.labels, osImage=of.os_image, kernelVersion=of.kernel
+    )
+    raw["status"]["nodeInfo"]["containerRuntimeVersion"] = of.runtime_version
+    raw["spec"] = {"providerID": f"{of.provider}://x"} if of.provider else {}
+    objects = support.cluster(raw, support.pod("p", support.container("c", "1"), on=of.name))
+    (judged,) = nodes.judge(support.compared(objects), objects)
+    known = {"cgroup": judged.known["cgroup"], "formula": judged.known["runtime:default"]}
+    for what, answer in known.items():
+        assert row["says"][what] == (f"{answer.value} ({answer.confidence})" if answer.value else "not known")
+        if platforms.is_wrong(row, what):
+            assert answer.confidence == "probable"
+            assert answer.override
+            assert row["overridden"]
+
+
+def test_most_nodes_of_the_platforms_have_an_answer_and_one_probable_answer_is_wrong() -> None:
+    rows = platforms.rows()
+    answered = {what: sum(row["says"][what] != "not known" for row in rows) for what in ("cgroup", "formula")}
+    assert (len(rows), answered) == (104, {"cgroup": 93, "formula": 57})
+    assert [row["platform"] for row in rows if platforms.is_wrong(row, "cgroup")] == ["the recorded worker-c"]
+    assert not [row for row in rows if platforms.is_wrong(row, "formula")]
+
+
+def test_the_page_of_platforms_is_up_to_date() -> None:
+    written = Path(platforms.__file__).parent.parent / "docs" / "platforms.md"
+    assert written.read_text(encoding="utf-8") == platforms.page(platforms.rows())
 
 
 def test_there_are_enough_node_strings() -> None:
@@ -107,7 +175,8 @@ def test_a_wrong_hint_is_only_ever_containerds_pairing() -> None:
 
 def test_every_row_is_whole_and_dated() -> None:
     known = catalogue.catalogue()
-    assert len({row.id for row in known.rows}) == len(known.rows)
+    every = (*known.rows, *known.targets, *known.commands)
+    assert len({row.id for row in every}) == len(every)
     for row in known.rows:
         assert row.id
         assert row.source
@@ -117,21 +186,43 @@ def test_every_row_is_whole_and_dated() -> None:
         assert {field for field in row.match if not field.startswith("label:")} <= FIELDS
         assert set(row.match.values()) <= set(known.patterns)
         assert all(set(ranges) <= set(row.match) for ranges in row.within)
-        assert row.value in ((None, "v1", "v2") if row.about == "cgroup" else (None, "linear", "quadratic", "none"))
-    assert {name for row in known.rows for name in row.match.values()} == set(known.patterns)
+        assert row.about in catalogue.SUBJECTS or row.about.startswith("root:")
+        assert row.value in VALUES.get(row.about, (row.value,))
+        assert bool(row.override) == (row.confidence == "probable")
+        assert row.status != "unknown" or (row.value is None and row.source.startswith("no source "))
+    whole = (*known.rows, *known.commands)
+    names = {name for row in whole for name in row.match.values()}
+    names |= {name for target in known.targets for name in (*target.next_of.values(), *target.reserve_match.values())}
+    assert names == set(known.patterns)
 
 
-def test_only_verified_rows_about_the_platforms_own_runtime_are_likely() -> None:
+def test_only_verified_rows_are_likely_and_of_runtimes_those_about_the_platforms_own() -> None:
     for row in catalogue.catalogue().rows:
         if row.confidence == "likely":
             assert row.status == "verified"
-            assert row.about == "runtime:default"
             assert row.value
-            assert row.within
-            assert len(row.match) > 1
-            assert row.match["runtime"] not in ("containerd-any", "containerd-pairing")
+            if row.about == "runtime:default":
+                assert row.within
+                assert len(row.match) > 1
+                assert row.match["runtime"] not in ("containerd-any", "containerd-pairing")
         elif row.value is None:
             assert row.status != "inferred"
+
+
+def test_a_containerd_or_crio_version_alone_is_never_more_than_a_hint() -> None:
+    alone = [row for row in catalogue.catalogue().rows if set(row.match) == {"runtime"} and row.about == "runtime:default"]
+    assert {row.confidence for row in alone} == {"hint"}
+    assert len(alone) > 4
+
+
+def test_every_target_and_command_is_whole_and_dated() -> None:
+    known = catalogue.catalogue()
+    for each in (*known.targets, *known.commands):
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", each.date)
+        assert each.source
+        assert each.id
+    assert {each.about for each in known.commands} <= {"cgroup", "reserve"}
+    assert all(each.needs and each.shows for each in known.commands)
 
 
 def test_every_range_reads_numbers_its_pattern_has() -> None:
@@ -158,25 +249,27 @@ def test_every_pattern_compiles_and_is_bounded(name: str) -> None:
 def fitting(of: Node) -> list[Row]:
     """Every row that fits a node, also those that stronger or earlier ones keep silent."""
     seen = catalogue._strings(of)
-    return [rule.row for rule in catalogue._rules() if rule.fits(seen)]
+    return [rule.row for rule in catalogue._rules() if rule.condition.fits(seen)]
 
 
 def test_every_row_is_exercised() -> None:
     """By a node it speaks for, or whose weaker rows it silences."""
     spoken: set[str] = set()
-    for _, of in strings():
+    for of in every_node():
         rows = fitting(of)
-        for about in SUBJECTS.values():
+        for about in {row.about for row in rows}:
             mine = sorted((row for row in rows if row.about == about), key=lambda row: row.confidence != "likely")
             spoken.update(row.id for row in mine[:1])
-    assert spoken == {row.id for row in catalogue.catalogue().rows}
+        spoken.update(piece.source.removeprefix("platform rule ") for piece in evidence(of))
+    assert {row.id for row in catalogue.catalogue().rows} - spoken == set()
 
 
 @pytest.mark.parametrize("table", ["k3s", "rke2", "k0s", "talos", "flatcar", "eks-al2023", "aks"])
 def test_a_platforms_likely_ranges_do_not_overlap(table: str) -> None:
     """No string of one formula's rows is also one of the other's."""
-    for _, of in strings():
+    for of in every_node():
         likely = [row for row in fitting(of) if row.confidence == "likely" and row.id.startswith(table)]
+        likely = [row for row in likely if row.about == "runtime:default"]
         assert len({row.value for row in likely}) <= 1
 
 
@@ -188,7 +281,7 @@ def test_platforms_that_disagree_settle_nothing() -> None:
         labels={AKS: "AKSUbuntu-2204gen2containerd-202510.29.0"},
     )
     assert {row.value for row in fitting(both) if row.confidence == "likely"} == {"linear", "quadratic"}
-    assert said(both) == {"cgroup": "hint v2"}
+    assert said(both) == {"cgroup": "probable v2"}
 
 
 @pytest.mark.parametrize("kind", ["windows", "virtual"])
@@ -197,7 +290,8 @@ def test_nodes_without_cgroups_have_none(kind: NodeKind) -> None:
 
 
 def test_a_piece_says_what_was_seen_and_by_which_rule() -> None:
-    cgroup, runtime = evidence(node("v1.33.6+k3s1", "containerd://2.1.5-k3s1.33", "Ubuntu 24.04.3 LTS"))
+    pieces = evidence(node("v1.33.6+k3s1", "containerd://2.1.5-k3s1.33", "Ubuntu 24.04.3 LTS"))
+    runtime, cgroup = sorted(pieces, key=lambda piece: piece.about, reverse=True)
     assert cgroup.source == "platform rule ubuntu-v2"
     assert cgroup.saw.startswith("os Ubuntu 24.04.3 LTS: ")
     assert runtime.source == "platform rule k3s-quadratic"
@@ -254,7 +348,10 @@ LONG = ("v1.33.6+k3s1", "containerd://2.1.5-k3s1.33", "K3s v1.33.6+k3s1", "9" * 
 
 
 def test_strings_of_any_length_are_still_understood() -> None:
-    assert [(piece.about, piece.confidence) for piece in evidence(node(*LONG, {}))] == [("runtime:default", "likely")]
+    assert [(piece.about, piece.strength) for piece in evidence(node(*LONG, {}))] == [
+        ("runtime:default", "likely"),
+        ("host", "likely"),
+    ]
 
 
 @given(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, st.dictionaries(st.just(AKS) | HOSTILE, HOSTILE, max_size=3))
@@ -263,7 +360,7 @@ def test_no_string_breaks_it(
     kubelet: str, runtime: str, os: str, kernel: str, name: str, labels: dict[str, str]
 ) -> None:
     for piece in evidence(node(kubelet, runtime, os, kernel, name, labels)):
-        assert piece.confidence == "hint" or piece.about == "runtime:default"
+        assert piece.about in catalogue.SUBJECTS or piece.about == "root:runtime.slice"
         assert piece.saw.isascii()
         assert piece.saw.isprintable()
         assert len(piece.saw) < 600

@@ -19,7 +19,18 @@ from kubectl_cgaudit.detect.state import CgroupVersion
 Numbers = tuple[int, ...]
 
 _LABEL = "label:"
-SUBJECTS = ("cgroup", "runtime:default", "host", "services", "reserve", "kubepods", "burstable", "pod-quota")
+_WITHOUT_VALUE = "(no value)"
+SUBJECTS = (
+    "cgroup",
+    "runtime:default",
+    "host",
+    "services",
+    "system_slice",
+    "reserve",
+    "kubepods",
+    "burstable",
+    "pod-quota",
+)
 """What a row may be about, beside `root:NAME`: the comment at the head of the file says which value means what."""
 
 
@@ -60,6 +71,8 @@ class Row(Struct, frozen=True, forbid_unknown_fields=True):
     confidence: Literal["likely", "probable", "hint"] = "hint"
     override: str = ""
     """What may make a node of this platform differ. A probable row has one."""
+    of_host: bool = False
+    """Whether it holds on a node that is a container too, as it speaks of the machine under it."""
     within: tuple[dict[str, str], ...] = ()
 
 
@@ -81,6 +94,8 @@ class Platform(Struct, frozen=True, forbid_unknown_fields=True):
     """The top-level cgroup that holds the kubelet and the container runtime."""
     reserve: str | None = None
     """The rule of the reserve that the kubelet enforces on system.slice."""
+    reserve_match: dict[str, str] = {}
+    """The nodes on which it does, as a row's `match`."""
     next_of: dict[str, str] = {}
     """The nodes whose next release may be this one, as a row's `match`: it changes what competes at their root."""
     next_within: tuple[dict[str, str], ...] = ()
@@ -188,7 +203,7 @@ def _evidence(strings: Mapping[str, str]) -> Iterator[Evidence]:
                 f"platform rule {row.id}",
                 _saw(row, strings),
                 row.override,
-                "boot",
+                "host" if row.of_host else "boot",
                 tuple(row.match),
             )
 
@@ -246,7 +261,8 @@ def _strings(node: Node) -> dict[str, str]:
         "kernel": node.kernel,
         "name": node.name,
         "provider": node.provider,
-        **{f"{_LABEL}{key}": value for key, value in node.labels.items()},
+        # The roles of a node are labels without a value.
+        **{f"{_LABEL}{key}": value or _WITHOUT_VALUE for key, value in node.labels.items()},
     }
 
 

@@ -17,18 +17,18 @@ from kubectl_cgaudit.detect.evidence import CONFIGZ, RESERVED, Evidence, Strengt
 from kubectl_cgaudit.detect.state import DEFAULT, PERIOD_US, SYSTEM_SLICE, CgroupVersion, reserve_in_unit
 
 _SLICE = ".slice"
-_OPENSHIFT_LEAST_MILLI = 500
+_OPENSHIFT_MILLI = 500
 
 
 def platform_reserve(rule: str | None, node: Node) -> int | None:
     """Return the shares of system.slice by a platform's rule, as the catalogue names it; None where no rule is given.
 
-    OpenShift reserves for the system alone, so that is what the node has and its pods may not have; 500m at the least.
-    Source: openshift/machine-config-operator templates/master/01-master-kubelet and kubelet-auto-sizing, release-4.22.
+    OpenShift reserves for the system alone, so that is what the node has and its pods may not have; 500m where nothing says it.
+    Source: openshift/machine-config-operator templates/common/_base/files/kubelet-auto-sizing.yaml, release-4.22.
     """
     if rule is None:
         return None
-    return milli_to_shares(max(_OPENSHIFT_LEAST_MILLI, node.capacity_milli - node.allocatable_milli))
+    return milli_to_shares(node.capacity_milli - node.allocatable_milli or _OPENSHIFT_MILLI)
 
 
 class _Reserve(Struct, frozen=True):

@@ -8,7 +8,7 @@ Strength = Literal["certain", "likely", "probable", "hint"]
 """certain: measured. likely: a verified rule. probable: a platform's default. hint: it points one way and settles nothing."""
 Confidence = Literal["certain", "stated", "likely", "probable", "unknown"]
 """How sure an answer is. stated: the states file says so. probable: a default that may have been overridden."""
-Side = Literal["boot", "kubelet"]
+Side = Literal["boot", "host", "kubelet"]
 
 NOT_QUADRATIC = "not quadratic"
 CONFIGZ = "kubelet /configz"
@@ -37,6 +37,7 @@ class Evidence(Struct, frozen=True):
     override: str = ""
     """Of a default: what may have made this node differ."""
     side: Side | None = None
-    """Whether it is of what the node boots, or of what its kubelet accepts or shows: two of one side are not independent."""
+    """Whether it is of what the node boots, or of the machine under it, if that is another one, or of what its kubelet accepts
+    or shows: two of one side are not independent."""
     strings: tuple[str, ...] = ()
     """The node's strings that it was read from: two that share one are not independent either."""

@@ -86,19 +86,28 @@ def _weakly(kubelet_version: str, pieces: Sequence[Evidence]) -> State:
 
 def _weighed(pieces: Sequence[Evidence]) -> list[Evidence]:
     """Return the strong pieces, and what the weak ones come to: about each subject one that is likely or probable, or none."""
-    in_container = any(piece.about == "host" for piece in pieces)
+    hosts = {piece.strength for piece in pieces if piece.about == "host"}
     weak: dict[str, list[Evidence]] = defaultdict(list)
     found = []
-    for piece in pieces:
-        capped = in_container and piece.about == "cgroup" and piece.side == "boot" and piece.strength == "likely"
-        if piece.strength in ("probable", "hint") or capped:
-            # A node that is a container has its host's cgroup version, whatever its own image starts with.
-            weak[piece.about].append(replace(piece, strength="probable") if capped else piece)
+    for each in pieces:
+        piece = _in_container(each, surely="likely" in hosts) if hosts and each.about == "cgroup" else each
+        if piece.strength in ("probable", "hint"):
+            weak[piece.about].append(piece)
         else:
             found.append(piece)
     for about, said in weak.items():
-        found += _together(said, at_most_probable=in_container and about == "cgroup")
+        found += _together(said, at_most_probable=bool(hosts) and about == "cgroup")
     return found
+
+
+def _in_container(piece: Evidence, *, surely: bool) -> Evidence:
+    """Return what a piece about the cgroup version is worth on a node that is a container, or may be one.
+
+    It has its host's version: what its own image starts with is a hint at best.
+    """
+    if piece.side != "boot" or piece.strength not in ("likely", "probable"):
+        return piece
+    return replace(piece, strength="hint" if surely else "probable", override=piece.override or "its host's version")
 
 
 def _together(said: Sequence[Evidence], *, at_most_probable: bool) -> Iterator[Evidence]:
@@ -118,7 +127,7 @@ def _together(said: Sequence[Evidence], *, at_most_probable: bool) -> Iterator[E
 
 def _independent(one: Evidence, other: Evidence) -> bool:
     """Return whether one is of what the node boots, the other of what its kubelet accepts or shows, from other strings."""
-    return (one.side, other.side) == ("boot", "kubelet") and not set(one.strings) & set(other.strings)
+    return one.side in ("boot", "host") and other.side == "kubelet" and not set(one.strings) & set(other.strings)
 
 
 def _without_moot(pieces: Iterable[Evidence]) -> list[Evidence]:

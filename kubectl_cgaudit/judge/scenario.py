@@ -21,7 +21,7 @@ from kubectl_cgaudit.cgroups.weights import (
 )
 from kubectl_cgaudit.collect.model import Node
 from kubectl_cgaudit.detect import runtime, states
-from kubectl_cgaudit.detect.catalogue import Platform, catalogue
+from kubectl_cgaudit.detect.catalogue import Platform, catalogue, fits
 from kubectl_cgaudit.detect.configured import platform_reserve
 from kubectl_cgaudit.detect.runtime import FIRST_QUADRATIC, Runtime
 from kubectl_cgaudit.detect.state import (
@@ -308,7 +308,7 @@ def _on_platform(setup: Setup, platform: Platform, node: Node, *, by_kubelet: bo
     if platform.cgroup:
         setup = _on_cgroup(setup, platform.cgroup, by_kubelet=by_kubelet)
     default = default_root_value(setup.cgroup)
-    reserve = platform_reserve(platform.reserve, node)
+    reserve = platform_reserve(platform.reserve if fits(node, platform.reserve_match) else None, node)
     if platform.root is not None:
         setup = replace(
             setup,
