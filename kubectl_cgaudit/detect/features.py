@@ -17,6 +17,8 @@ from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC, Evidence, Strength
 from kubectl_cgaudit.detect.runtime import ALWAYS, named_by
 from kubectl_cgaudit.detect.state import DEFAULT_HANDLER
 
+BY_NAME = "handler's name"
+"""A source: what the handler is called."""
 _DOCKER = "docker://"
 
 
@@ -31,7 +33,7 @@ def evidence(node: Node, used: Iterable[str]) -> Iterator[Evidence]:
         spoken = named_by(name)
         about = f"runtime:{name}"
         if spoken in ALWAYS:
-            yield Evidence(about, spoken, "likely", "handler's name", f"the handler {name} runs {spoken} by its name")
+            yield Evidence(about, spoken, "likely", BY_NAME, f"the handler {name} runs {spoken} by its name")
         elif name in without and spoken != "youki":
             sure: Strength = "likely" if spoken or name == DEFAULT_HANDLER else "hint"
             saw = "userNamespaces is false"

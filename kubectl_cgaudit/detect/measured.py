@@ -30,7 +30,7 @@ from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.runtime import named_by, sets_none
 from kubectl_cgaudit.detect.state import DEFAULT_HANDLER, SYSTEM_SLICE, CgroupVersion
 
-_CADVISOR = "kubelet /metrics/cadvisor"
+CADVISOR = "kubelet /metrics/cadvisor"
 
 
 class WeighedContainer(Struct, frozen=True):
@@ -125,10 +125,10 @@ def evidence(
     pods = list(placed)
     version, saw = cgroup_version(answers, pods, kubelet) or (None, "")
     if version:
-        yield Evidence("cgroup", version, "certain", "kubelet /metrics" if answers.cgroup_version else _CADVISOR, saw)
+        yield Evidence("cgroup", version, "certain", "kubelet /metrics" if answers.cgroup_version else CADVISOR, saw)
     by_path = driver(answers)
     if by_path:
-        yield Evidence("driver", by_path, "certain", _CADVISOR, "the paths of the kubepods cgroups")
+        yield Evidence("driver", by_path, "certain", CADVISOR, "the paths of the kubepods cgroups")
     shown = tuple(_of_system(answers, version or known))
     if answers.config:
         kernel = {each.about: each.value for each in shown}
@@ -147,7 +147,7 @@ def _of_system(answers: KubeletAnswers, version: CgroupVersion | None) -> Iterat
     value = shown if version == "v1" else weight_of_shown(shown)
     if value:
         saw = f"it shows {shown} shares of /{SYSTEM_SLICE}"
-        yield Evidence("system_slice", str(value), "certain", _CADVISOR, saw)
+        yield Evidence("system_slice", str(value), "certain", CADVISOR, saw)
 
 
 def _of_pods(
@@ -164,7 +164,7 @@ def _of_pods(
             seen[formula].append(f"pod {pod.namespace}/{pod.name} has weight {weight}")
     for found, saw in sorted(seen.items()):
         if found != "neither":
-            yield Evidence("kubelet", found, "certain", _CADVISOR, _first(saw))
+            yield Evidence("kubelet", found, "certain", CADVISOR, _first(saw))
 
 
 def container_formulas(
@@ -250,7 +250,7 @@ def _of_handlers(containers: list[WeighedContainer], kubelet: KubeletVersion | N
                 for each in members
                 if each.formula == formula
             ]
-            yield Evidence(f"runtime:{handler}", formula, "certain", _CADVISOR, _first(saw))
+            yield Evidence(f"runtime:{handler}", formula, "certain", CADVISOR, _first(saw))
 
 
 def _at_default(
@@ -268,12 +268,12 @@ def _at_default(
     name = named_by(handler)
     formula = current_formula(members, kubelet)
     if len(asked) > 1 and any(each.formula != formula for each in members):
-        yield Evidence(about, "none", "certain", _CADVISOR, f"{saw}: no formula makes that, nobody set it")
+        yield Evidence(about, "none", "certain", CADVISOR, f"{saw}: no formula makes that, nobody set it")
     elif name and sets_none(handler):
-        yield Evidence(about, name, "likely", _CADVISOR, f"{saw}, and the handler's name speaks of {name}")
+        yield Evidence(about, name, "likely", CADVISOR, f"{saw}, and the handler's name speaks of {name}")
     elif formula:
         sure: Strength = "likely" if name or handler == DEFAULT_HANDLER else "hint"
-        yield Evidence(about, formula, sure, _CADVISOR, f"{saw}, which is also what a runtime leaves that sets none")
+        yield Evidence(about, formula, sure, CADVISOR, f"{saw}, which is also what a runtime leaves that sets none")
 
 
 def _first(saw: list[str]) -> str:

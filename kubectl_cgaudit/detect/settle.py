@@ -21,8 +21,9 @@ from kubectl_cgaudit.cgroups.weights import Formula
 from kubectl_cgaudit.collect.model import Cluster, Node
 from kubectl_cgaudit.detect import gather, reading, runtime, states
 from kubectl_cgaudit.detect.evidence import NOT_QUADRATIC, RESERVED, Confidence, Evidence, Strength
+from kubectl_cgaudit.detect.features import BY_NAME
 from kubectl_cgaudit.detect.handlers import PlacedPod
-from kubectl_cgaudit.detect.measured import WeighedContainer
+from kubectl_cgaudit.detect.measured import CADVISOR, WeighedContainer
 from kubectl_cgaudit.detect.runtime import Runtime, of_handler
 from kubectl_cgaudit.detect.state import DEFAULT, NAME, SYSTEM_SLICE, Basis, Leftover, State
 from kubectl_cgaudit.detect.states import Rule
@@ -131,9 +132,17 @@ def _independent(one: Evidence, other: Evidence) -> bool:
 
 
 def _without_moot(pieces: Iterable[Evidence]) -> list[Evidence]:
-    """Without what says that a handler is not quadratic, where it was measured that it sets no weight: neither is."""
+    """Return the pieces without those that a measurement of the same handler makes moot: its name says what it runs, or its
+    features that it is not quadratic, where it was measured that it sets no weight: neither is.
+    """
+    weighed = {piece.about for piece in pieces if piece.source == CADVISOR}
     none = {piece.about for piece in pieces if piece.strength == "certain" and piece.value == "none"}
-    return [piece for piece in pieces if not (piece.value == NOT_QUADRATIC and piece.about in none)]
+    return [
+        piece
+        for piece in pieces
+        if not (piece.value == NOT_QUADRATIC and piece.about in none)
+        and not (piece.source == BY_NAME and piece.about in weighed)
+    ]
 
 
 def _without_units(state: State, told: State) -> State:

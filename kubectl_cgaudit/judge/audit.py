@@ -4,6 +4,7 @@ Its version is `SCHEMA_VERSION`; fields are only added within a major version. W
 cases the most plausible one stands by itself, and the others in `cases`.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
@@ -77,6 +78,12 @@ class CaseChange(_Record, frozen=True, omit_defaults=True):
 
 
 OtherChanges = Annotated[tuple[CaseChange, ...], Meta(description="the other cases, the most plausible first")]
+
+
+def in_ranks(cases: Sequence[CaseChange]) -> tuple[str, Moment, Moment, bool, tuple[CaseChange, ...]]:
+    """Return the fields of a record that hold these cases: the most plausible by itself, and the others."""
+    first, *others = cases
+    return first.when, first.before, first.after, first.stops, tuple(others)
 
 
 class ContainerAudit(_Record, frozen=True):
@@ -324,6 +331,13 @@ class FindingCase(_Record, frozen=True, gc=False):
     severity: Severity
 
 
+class AtLeast(_Record, frozen=True, gc=False):
+    """How surely a finding is this severe or worse, somewhere."""
+
+    severity: Severity
+    certainty: Certainty
+
+
 class Graver(_Record, frozen=True, gc=False):
     """What a finding comes to in another case or at another place, where that is worse than what it tells."""
 
@@ -348,9 +362,9 @@ class Finding(_Record, frozen=True, gc=False):
     cases: tuple[FindingCase, ...] = ()
     graver: Graver | None = None
     at_least: Annotated[
-        dict[Severity, Certainty],
-        Meta(description="how surely there is a place where it is as severe as this, or worse"),
-    ] = {}
+        tuple[AtLeast, ...],
+        Meta(description="how surely there is a place where it is as severe, by severity; worst first"),
+    ] = ()
 
     @property
     def leads(self) -> bool:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from kubectl_cgaudit.detect.measured import without_kubepods
 from kubectl_cgaudit.detect.state import NAME, State
-from kubectl_cgaudit.judge.audit import CERTAINTIES, CONFIDENCES, SEVERITIES, Certainty, Confidence, Severity
+from kubectl_cgaudit.judge.audit import CERTAINTIES, CONFIDENCES, SEVERITIES, AtLeast, Certainty, Confidence, Severity
 from kubectl_cgaudit.judge.compare import Comparison
 
 _OF_STATE = ("cgroup", "reserve")
@@ -62,7 +62,7 @@ class Held(Struct, frozen=True, gc=False):
     """Whether it holds in a leading case."""
     certainty: Certainty
     """How surely it is as severe as that."""
-    at_least: tuple[tuple[Severity, Certainty], ...]
+    at_least: tuple[AtLeast, ...]
     """How surely it is as severe as this or worse, by severity, the worst first."""
     gravest: Severity
 
@@ -77,12 +77,17 @@ def held(severities: tuple[Severity | None, ...], leading: tuple[bool, ...], sur
     in_leading = [grade for grade, leads in found if leads]
     told = min(in_leading or [grade for grade, _ in found])
     gravest = min(grade for grade, _ in found)
-    at_least = []
-    for grade, severity in enumerate(SEVERITIES):
-        if grade >= gravest:
-            at_least.append((severity, _sure(grade, severities, leading, sure)))
+    at_least = tuple(
+        AtLeast(severity, _sure(grade, severities, leading, sure))
+        for grade, severity in enumerate(SEVERITIES)
+        if grade >= gravest
+    )
     return Held(
-        SEVERITIES[told], bool(in_leading), dict(at_least)[SEVERITIES[told]], tuple(at_least), SEVERITIES[gravest]
+        severity=SEVERITIES[told],
+        leads=bool(in_leading),
+        certainty=at_least[told - gravest].certainty,
+        at_least=at_least,
+        gravest=SEVERITIES[gravest],
     )
 
 

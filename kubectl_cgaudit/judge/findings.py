@@ -10,6 +10,7 @@ import msgspec
 
 from kubectl_cgaudit.judge.audit import (
     SEVERITIES,
+    AtLeast,
     Certainty,
     Finding,
     FindingCase,
@@ -50,7 +51,7 @@ class _Row(msgspec.Struct, array_like=True, gc=False):
     certainty: Certainty
     cases: tuple[FindingCase, ...]
     graver: Graver | None
-    at_least: dict[Severity, Certainty]
+    at_least: tuple[AtLeast, ...]
 
 
 _ENCODER = msgspec.msgpack.Encoder()

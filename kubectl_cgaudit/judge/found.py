@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kubectl_cgaudit.collect.progress import Progress, silent
-from kubectl_cgaudit.judge.audit import CERTAINTIES, SEVERITIES, Certainty, Finding, Graver, Severity, Subject
+from kubectl_cgaudit.judge.audit import CERTAINTIES, SEVERITIES, AtLeast, Certainty, Finding, Graver, Severity, Subject
 from kubectl_cgaudit.judge.compare import Comparison
 from kubectl_cgaudit.judge.confidence import Held, certainty, held
 from kubectl_cgaudit.judge.key import Key
@@ -61,7 +61,7 @@ class _Worst(Struct, gc=False):
     """By case."""
     comparison: Comparison
     index: int
-    levels: tuple[tuple[Severity, Certainty], ...]
+    levels: tuple[AtLeast, ...]
     """How surely there is a place where it is as severe as this or worse, the worst first."""
     gravest: Graver
     """The gravest that it may be anywhere."""
@@ -212,7 +212,7 @@ class FoundInPods:
             certainty=worst.held.certainty,
             cases=finding_cases(worst.comparison, worst.severities, worst.comparison.leading[placed[1]]),
             graver=worst.gravest if worse else None,
-            at_least=dict(worst.levels),
+            at_least=worst.levels,
         )
 
     def _elsewhere(
@@ -254,14 +254,12 @@ class _Place(Struct, frozen=True, gc=False):
 
 
 @lru_cache(maxsize=4096)
-def _surest(
-    one: tuple[tuple[Severity, Certainty], ...], other: tuple[tuple[Severity, Certainty], ...]
-) -> tuple[tuple[Severity, Certainty], ...]:
+def _surest(one: tuple[AtLeast, ...], other: tuple[AtLeast, ...]) -> tuple[AtLeast, ...]:
     """Return how surely there is a place that is as severe, of two that say it."""
     both: dict[Severity, Certainty] = {}
-    for severity, sure in (*one, *other):
-        both[severity] = min(both.get(severity, sure), sure, key=CERTAINTIES.index)
-    return tuple(sorted(both.items(), key=lambda each: SEVERITIES.index(each[0])))
+    for each in (*one, *other):
+        both[each.severity] = min(both.get(each.severity, each.certainty), each.certainty, key=CERTAINTIES.index)
+    return tuple(AtLeast(severity, both[severity]) for severity in SEVERITIES if severity in both)
 
 
 def _gravest_first(graver: Graver) -> tuple[int, str]:

@@ -11,6 +11,7 @@ from kubectl_cgaudit.judge.audit import (
     Moment,
     OtherEffects,
     PodAudit,
+    in_ranks,
 )
 from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.condition import condition
@@ -62,12 +63,6 @@ def audited(comparison: Comparison, index: int, thresholds: Thresholds) -> PodAu
             for each, own in zip(pod.present, of_containers, strict=True)
         ),
     )
-
-
-def in_ranks(changes: Sequence[CaseChange]) -> tuple[str, Moment, Moment, bool, tuple[CaseChange, ...]]:
-    """Return the fields of a pod or container that hold these changes: the most plausible by itself, and the others."""
-    first, *others = changes
-    return first.when, first.before, first.after, first.stops, tuple(others)
 
 
 def _moments(comparison: Comparison, index: int, tree: NodeTree) -> list[Moment]:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.judge.audit import (
     CERTAINTIES,
     SEVERITIES,
+    AtLeast,
     Audit,
     Certainty,
     Finding,
@@ -36,13 +37,9 @@ def recounted(audit: Audit, sentence: str) -> Audit:
 
 def surely(finding: Finding, level: Severity) -> Certainty | None:
     """Return how surely a finding is this severe or worse; None where it is not, in any case."""
-    known = finding.at_least or {finding.severity: finding.certainty}
-    most = SEVERITIES.index(level)
-    return min(
-        (sure for severity, sure in known.items() if SEVERITIES.index(severity) <= most),
-        key=CERTAINTIES.index,
-        default=None,
-    )
+    known = finding.at_least or (AtLeast(finding.severity, finding.certainty),)
+    found = [each.certainty for each in known if SEVERITIES.index(each.severity) <= SEVERITIES.index(level)]
+    return min(found, key=CERTAINTIES.index, default=None)
 
 
 def at_or_above(

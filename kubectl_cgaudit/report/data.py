@@ -8,10 +8,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.audit import Audit, CaseChange, ContainerAudit, Moment, PodAudit, WorkloadAudit
+from kubectl_cgaudit.judge.audit import Audit, CaseChange, ContainerAudit, Moment, PodAudit, WorkloadAudit, in_ranks
 from kubectl_cgaudit.judge.figures import Figures, Fixed, Form
 from kubectl_cgaudit.judge.findings import Findings
-from kubectl_cgaudit.judge.pods import in_ranks
 from kubectl_cgaudit.plain import as_yaml, indented
 from kubectl_cgaudit.report.blanks import BLANK, Kept, filled, with_blanks
 from kubectl_cgaudit.report.escape import json_text, yaml_text

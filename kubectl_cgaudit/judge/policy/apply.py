@@ -5,7 +5,7 @@ from datetime import date
 
 from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.audit import SEVERITIES, Audit, ExceptedFinding, Finding, PolicyRecord, Subject
+from kubectl_cgaudit.judge.audit import SEVERITIES, AtLeast, Audit, ExceptedFinding, Finding, PolicyRecord, Subject
 from kubectl_cgaudit.judge.policy.types import AgreedException, Policy
 from kubectl_cgaudit.judge.rules.catalogue import EXCEPTION
 from kubectl_cgaudit.judge.standing import recounted, surely
@@ -57,7 +57,7 @@ def _set(policy: Policy, finding: Finding) -> Finding:
         certainty=sure,
         cases=tuple(replace(case, severity=level) for case in finding.cases),
         graver=None,
-        at_least=dict.fromkeys(SEVERITIES[SEVERITIES.index(level) :], sure),
+        at_least=tuple(AtLeast(each, sure) for each in SEVERITIES[SEVERITIES.index(level) :]),
     )
 
 

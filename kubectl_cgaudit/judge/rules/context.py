@@ -103,7 +103,7 @@ def node_finding(rule: Rule, comparison: Comparison, found: Worst, why: str = ""
         certainty=here.certainty,
         cases=finding_cases(comparison, found.severities, leading),
         graver=graver(comparison, found.severities, here),
-        at_least=dict(here.at_least),
+        at_least=here.at_least,
     )
 
 
