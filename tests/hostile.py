@@ -1,6 +1,7 @@
 """An audit made by hand, in which every string that a cluster may choose is one name; and names that mean harm."""
 
 from kubectl_cgaudit.judge.audit import (
+    SCHEMA_VERSION,
     Audit,
     CaseChange,
     Change,
@@ -20,6 +21,7 @@ from kubectl_cgaudit.judge.audit import (
     Subject,
     Verdict,
     WorkloadAudit,
+    in_ranks,
 )
 
 HOSTILE = (
@@ -50,12 +52,15 @@ def hand_made(name: str = "web", *, complete: bool = True, when: tuple[str, ...]
     """An audit of one node and two workloads in which every cluster string is `name`."""
     before = NodeMoment("v1", 4096, 1024, 4.0, 0.8, 0.2, "1.33.1 (linear)", {name: "runc 1.1.5 (linear)"})
     after = NodeMoment("v2", 157, 100, 1.57, 0.61, 0.39, "1.33.1 (linear)", {name: "runc 1.3.2 (quadratic)"})
-    cases = tuple(NodeCase(w, after if "v2" in w else before, after) for w in when)
+    first, *others = (
+        NodeCase(w, after if "v2" in w else before, after, rank=rank, leading=True) for rank, w in enumerate(when, 1)
+    )
+    cases = first.when, first.before, first.after, first.stops, tuple(others)
     known = {
         "cgroup": Known(None if len(when) > 1 else "v1", "unknown" if len(when) > 1 else "likely", name),
-        f"runtime:{name}": Known("runc 1.1.5 (linear)", "assumed", name),
+        f"runtime:{name}": Known("runc 1.1.5 (linear)", "stated", name),
     }
-    node = NodeAudit(name, name, name, name, name, 4000, 2, "assumed", known, (name,), (), (), (), cases)
+    node = NodeAudit(name, name, name, name, name, 4000, 2, "stated", known, (name,), (), (), (), *cases)
     losing, same = _workload(name, "Deployment", when), _unchanged(name, when)
     finding = Finding(
         "CGA201",
@@ -93,13 +98,14 @@ def hand_made(name: str = "web", *, complete: bool = True, when: tuple[str, ...]
     verdict = Verdict(f"{_VERDICT} {name}", effects, {"high": 1}, (f"CGA201: Do `this` to {name}.",))
     scenario = ScenarioRecord(name, name, {"system-loss": 0.1, "outweighed": 10.0}, (f"Assumed {name}.",))
     return Audit(
-        schema_version="1.0",
+        schema_version=SCHEMA_VERSION,
         tool_version="0.1.0",
         generated_at=None,
         scenario=scenario,
         verdict=verdict,
         coverage=coverage,
         nodes=(node,),
+        settle=(),
         workloads=(losing, same),
         findings=(finding,),
     )
@@ -109,10 +115,13 @@ def _workload(name: str, kind: str, when: tuple[str, ...]) -> WorkloadAudit:
     def changes(in_pod: tuple[float, float] | None) -> tuple[CaseChange, ...]:
         was, will = in_pod or (None, None)
         new = moment("v2", 39, 0.2, 0.5, will)
-        return tuple(CaseChange(w, new if "v2" in w else moment("v1", 1024, 0.3, 1.25, was), new) for w in when)
+        return tuple(
+            CaseChange(w, new if "v2" in w else moment("v1", 1024, 0.3, 1.25, was), new, rank=rank, leading=True)
+            for rank, w in enumerate(when, 1)
+        )
 
-    container = ContainerAudit(name, name, 1000, None, changes((0.9, 0.81)))
-    pod = PodAudit(name, name, name, name, "assumed", ("loses",), changes(None), (container,))
+    container = ContainerAudit(name, name, 1000, None, *in_ranks(changes((0.9, 0.81))))
+    pod = PodAudit(name, name, name, name, "stated", ("loses",), *in_ranks(changes(None)), (container,))
     open_ = len(when) > 1
     worst = Change(name, None, name, when[0], 1.25, 0.5, -0.6)
     best = Change(name, None, name, when[-1], 0.5, 0.5, 0.0) if open_ else worst
@@ -121,7 +130,7 @@ def _workload(name: str, kind: str, when: tuple[str, ...]) -> WorkloadAudit:
         namespace=name,
         name="one",
         effects=("unknown", "nominal") if open_ else ("loses", "moves", "nominal"),
-        confidence="assumed",
+        confidence="stated",
         pod_count=1,
         unpredicted_pods=0,
         share=Change(name, None, name, "", 0.3, 0.2, -1 / 3),
@@ -139,7 +148,7 @@ def _workload(name: str, kind: str, when: tuple[str, ...]) -> WorkloadAudit:
 
 def _unchanged(name: str, when: tuple[str, ...]) -> WorkloadAudit:
     still = moment("v2", 39, 0.2, 0.5)
-    cases = tuple(CaseChange(w, still, still) for w in when)
-    pod = PodAudit(name, name, "Burstable", name, "assumed", (), cases, ())
+    cases = tuple(CaseChange(w, still, still, rank=rank, leading=True) for rank, w in enumerate(when, 1))
+    pod = PodAudit(name, name, "Burstable", name, "stated", (), *in_ranks(cases), ())
     change = Change(name, None, name, "", 0.5, 0.5, 0.0)
-    return WorkloadAudit("Deployment", name, "two", (), "assumed", 1, 0, change, change, change, None, (), (pod,))
+    return WorkloadAudit("Deployment", name, "two", (), "stated", 1, 0, change, change, change, None, (), (pod,))

@@ -19,5 +19,5 @@ def answers(
 
 
 def says(found: KubeletAnswers, kubelet: KubeletVersion | None = None, known: Any = None) -> dict[str, tuple[str, str]]:
-    """Value and confidence by what it is about."""
-    return {each.about: (each.value, each.confidence) for each in measured.evidence(found, (), kubelet, known)}
+    """Value and strength by what it is about."""
+    return {each.about: (each.value, each.strength) for each in measured.evidence(found, (), kubelet, known)}

@@ -212,13 +212,13 @@ def test_a_target_file_that_says_something_else_now_is_refused_and_one_with_anot
 
 def test_a_newer_major_schema_is_an_error_and_a_newer_minor_a_note() -> None:
     with pytest.raises(
-        InputError, match=r"^base\.json has schema version 2.0, and this cgaudit reads 1.1; use the rel"
+        InputError, match=r"^base\.json has schema version 3.0, and this cgaudit reads 2.0; use the rel"
     ):
-        compared(replace(AUDIT, schema_version="2.0"))
-    found = compared(replace(AUDIT, schema_version="1.9"))
+        compared(replace(AUDIT, schema_version="3.0"))
+    found = compared(replace(AUDIT, schema_version="2.9"))
     assert found.baseline is not None
     assert found.baseline.notes == (
-        "The baseline has schema 1.9, newer than 1.1: what this release does not know of it is not compared",
+        "The baseline has schema 2.9, newer than 2.0: what this release does not know of it is not compared",
     )
 
 

@@ -80,9 +80,7 @@ def strings() -> tuple[tuple[dict[str, Any], Node], ...]:
 def platform_nodes() -> tuple[tuple[dict[str, Any], Node], ...]:
     """The nodes of docs/platforms.md."""
     fields = (*sorted(FIELDS), "labels")
-    return tuple(
-        (row, node(**{field: row[field] for field in fields if field in row})) for row in platforms.rows()
-    )
+    return tuple((row, node(**{field: row[field] for field in fields if field in row})) for row in platforms.rows())
 
 
 def every_node() -> list[Node]:
@@ -210,7 +208,9 @@ def test_only_verified_rows_are_likely_and_of_runtimes_those_about_the_platforms
 
 
 def test_a_containerd_or_crio_version_alone_is_never_more_than_a_hint() -> None:
-    alone = [row for row in catalogue.catalogue().rows if set(row.match) == {"runtime"} and row.about == "runtime:default"]
+    alone = [
+        row for row in catalogue.catalogue().rows if set(row.match) == {"runtime"} and row.about == "runtime:default"
+    ]
     assert {row.confidence for row in alone} == {"hint"}
     assert len(alone) > 4
 

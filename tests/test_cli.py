@@ -60,7 +60,7 @@ def test_the_table_answers_first_and_lists_the_worst_first(capsys: pytest.Captur
         "kube-system/kube-proxy",
         "platform/node-exporter",
     ]
-    assert "worker-c  v1 -> v2  3.7 : 1 -> 1.45 : 1  79% -> 59%    assumed" in text
+    assert "worker-c  v1 -> v2  3.7 : 1 -> 1.45 : 1  79% -> 59%    stated" in text
     assert "Pods without a node are not predicted: platform/waiting-for-gpu." in text
 
 

@@ -45,7 +45,7 @@ def test_nodes_groups_equal_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert run(["nodes", "-f", str(path), "--states", str(states)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[2:] == ["", "Of like nodes three are named: -o json names all."]
-    assert lines[1].startswith("n0, n1, n2 and 6 more  v2 (assumed)  default  runc 1.3.6 (quadratic) (assumed)")
+    assert lines[1].startswith("n0, n1, n2 and 6 more  v2 (stated)  default  runc 1.3.6 (quadratic) (stated)")
 
 
 def test_the_kubelets_answers_settle_the_recorded_cluster(capsys: pytest.CaptureFixture[str]) -> None:

@@ -110,7 +110,7 @@ def test_where_no_node_has_a_tree_the_nodes_are_named(tmp_path: Path, capsys: py
 def test_tree_draws_every_cgroup(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["tree", "node/worker-b", *RECORDED_FLAGS]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "worker-b: cgroup v2 (how sure: assumed)"
+    assert lines[0] == "worker-b: cgroup v2 (how sure: stated)"
     assert lines[1].split() == ["CGROUP", "WEIGHT", "CPU", "OF", "NODE", "QUOTA"]
     assert lines[2].split() == ["system.slice", "20", "13%"]
     assert "│  └─ exporter" in "\n".join(lines)
@@ -132,7 +132,7 @@ def test_explain_shows_the_arithmetic(capsys: pytest.CaptureFixture[str], monkey
     assert run(["explain", "edge/legacy-gateway-315cc6eec-8cb1d", *RECORDED_FLAGS]) == 0
     text = capsys.readouterr().out
     for line in (
-        "how sure: cgroup version certain, kubelet certain, runtime assumed, system.slice hint",
+        "how sure: cgroup version certain, kubelet certain, runtime stated, system.slice hint",
         "allocatable CPU 3700m -> 3700 * 1024 // 1000 = 3788 shares -> 1 + ((3788 - 2) * 9999) // 262142 = weight 145",
         "kubepods: 145 / (145 + system.slice 100) = 59% of the node",
         "requests of 8 active Burstable pods 2413m -> 2413 * 1024 // 1000 = 2470 shares",

@@ -31,7 +31,7 @@ OURS = {"\x1b[1;31m", "\x1b[1;33m", "\x1b[34m", "\x1b[35m", "\x1b[0m"}
         ("medium", "\x1b[1;33mmedium\x1b[0m"),
         ("none", "none"),
         ("low", "low"),
-        ("assumed", "assumed"),
+        ("stated", "stated"),
         ("unkno…", "unkno…"),
     ],
 )

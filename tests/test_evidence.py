@@ -34,25 +34,23 @@ def test_nodes_and_pods_alone_say_what_they_can_and_nothing_wrong() -> None:
     found = settled(recorded())
     assert told(found["worker-a"]) == {"cgroup": ("v2", "certain"), "runc-old": ("linear", "likely")}
     assert told(found["worker-b"]) == {
-        "cgroup": (None, "unknown"),
+        "cgroup": ("v2", "probable"),
         "default": ("linear", "likely"),
         "runc-old": ("linear", "likely"),
     }
-    # Debian 12 starts with cgroup v2 by default; this node does not.
-    assert told(found["worker-c"]) == {"cgroup": (None, "unknown")}
-    assert (
-        found["worker-c"]
-        .hints(["default"])[0]
-        .endswith("Debian starts with cgroup v2 from 11 on unless told otherwise: probably v2")
+    # Debian 12 starts with cgroup v2 by default; on this node somebody overrode that.
+    assert told(found["worker-c"]) == {"cgroup": ("v2", "probable"), "default": ("linear", "probable")}
+    assert found["worker-c"].basis_of("cgroup").override == (
+        "systemd.unified_cgroup_hierarchy in the node's kernel command line"
     )
 
 
 def test_an_unknown_version_is_predicted_both_ways_until_an_event_tells() -> None:
     cases = {each.node.name: [case.now.cgroup for case in each.cases] for each in compared(recorded())}
-    assert cases["worker-c"] == ["v1", "v1", "v2", "v2"]
+    assert cases["worker-c"] == ["v2", "v2", "v1", "v1"]
     events = files.read((*RECORDED, str(GOLDEN / "events.json")), lambda _n, _l: True, "")
     assert list(events.cgroup_v1_warnings or {}) == ["worker-c"]
-    assert told(settled(events)["worker-c"]) == {"cgroup": ("v1", "likely")}
+    assert told(settled(events)["worker-c"]) == {"cgroup": ("v1", "likely"), "default": ("linear", "probable")}
 
 
 def test_the_kubelets_make_it_certain() -> None:
@@ -69,7 +67,7 @@ def test_the_kubelets_make_it_certain() -> None:
         "crun-old": ("linear", "certain"),
         "runc-old": ("linear", "likely"),
     }
-    assert told(found["worker-c"]) == {"cgroup": ("v1", "certain")}
+    assert told(found["worker-c"]) == {"cgroup": ("v1", "certain"), "default": ("linear", "probable")}
     for state in found.values():
         assert (state.driver, state.basis_of("driver").confidence) == ("systemd", "certain")
         assert state.basis_of("reserves").confidence == "certain"
@@ -117,9 +115,9 @@ def test_every_weight_is_read_back_from_what_cadvisor_shows_and_nothing_else() -
     assert [x for x in range(3000) if x not in real and measured.weight_of_shown(x) is not None] == []
 
 
-def piece(about: str, value: str, confidence: str) -> Evidence:
+def piece(about: str, value: str, strength: str) -> Evidence:
     return msgspec.convert(
-        {"about": about, "value": value, "confidence": confidence, "source": confidence, "saw": "it"}, Evidence
+        {"about": about, "value": value, "strength": strength, "source": strength, "saw": "it"}, Evidence
     )
 
 
@@ -127,6 +125,12 @@ def piece(about: str, value: str, confidence: str) -> Evidence:
     ("pieces", "rules", "cgroup", "contradictions"),
     [
         ([("v2", "hint")], "", None, 0),
+        ([("v2", "probable")], "", "v2", 0),
+        ([("v2", "probable"), ("v1", "hint")], "", "v2", 0),
+        ([("v2", "probable"), ("v1", "probable")], "", None, 0),
+        ([("v2", "probable"), ("v1", "likely")], "", "v1", 0),
+        ([("v2", "probable"), ("v1", "certain")], "", "v1", 0),
+        ([("v2", "probable")], "- cgroup: v1", "v1", 0),
         ([("v2", "hint"), ("v1", "likely")], "", "v1", 0),
         ([("v2", "likely"), ("v1", "certain")], "", "v1", 1),
         ([("v2", "likely")], "- cgroup: v1", "v1", 1),
@@ -165,12 +169,12 @@ def test_a_contradiction_is_a_finding() -> None:
 
 def test_confidence_is_that_of_the_weakest_ground() -> None:
     blind = {each.name: each.confidence for each in audited(recorded()).nodes}
-    assert blind == {"worker-a": "unknown", "worker-b": "unknown", "worker-c": "unknown"}
-    assert {each.confidence for each in recorded_audit().nodes} == {"assumed", "likely"} - {"likely"}
+    assert blind == {"worker-a": "unknown", "worker-b": "unknown", "worker-c": "probable"}
+    assert {each.confidence for each in recorded_audit().nodes} == {"stated", "likely"} - {"likely"}
     sure = {each.name: each.confidence for each in audited(with_kubelets(recorded())).nodes}
-    assert sure == {"worker-a": "certain", "worker-b": "certain", "worker-c": "unknown"}
+    assert sure == {"worker-a": "certain", "worker-b": "certain", "worker-c": "probable"}
     workloads = {each.title: each.confidence for each in audited(with_kubelets(recorded())).workloads}
-    assert (workloads["edge/gateway"], workloads["shop/checkout"]) == ("certain", "unknown")
+    assert (workloads["edge/gateway"], workloads["shop/checkout"]) == ("certain", "probable")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +190,7 @@ def test_confidence_is_that_of_the_weakest_ground() -> None:
 def test_a_warning_counts_only_for_the_current_start(warned: str, confidence: str) -> None:
     (each,) = [n for n in recorded().nodes if n.name == "worker-b"]
     assert each.ready_since == "2026-11-21T00:46:05Z"
-    assert warning.evidence(each, warned).confidence == confidence
+    assert warning.evidence(each, warned).strength == confidence
 
 
 @pytest.mark.parametrize(("period", "quota"), [(100_000, 75_000), (50_000, 75_000), (10_000, 75_000)])
@@ -224,7 +228,7 @@ def of(name: str) -> str:
 def test_what_a_warning_saw(warned: str, ready: str | None, confidence: str, saw: str) -> None:
     one = replace(cluster(node()).nodes[0], ready_since=ready)
     found = warning.evidence(one, warned)
-    assert (found.confidence, found.saw) == (confidence, f"the kubelet warned of cgroup v1 at {saw}")
+    assert (found.strength, found.saw) == (confidence, f"the kubelet warned of cgroup v1 at {saw}")
 
 
 def test_every_contradiction_stays() -> None:

@@ -158,7 +158,7 @@ def test_what_is_only_known_not_to_be_quadratic_is_linear_once_somebody_says_so(
     }
     assert [(each.value, each.confidence) for each in values.values()] == [
         ("not quadratic", "likely"),
-        ("linear", "assumed"),
+        ("linear", "stated"),
     ]
 
 
@@ -272,7 +272,7 @@ def test_a_youki_that_the_user_names_is_not_contradicted_by_its_features() -> No
     plain["status"]["runtimeHandlers"] = [{"name": "", "features": {"userNamespaces": False}}]
     objects = cluster(plain, pod("p", container("a", "1")))
     (found,) = compared(objects, "- {cgroup: v2, runtimes: {default: youki 0.5.7}}", "runtime")
-    assert (told(found.state)["default"], found.state.contradictions) == (("quadratic", "assumed"), ())
+    assert (told(found.state)["default"], found.state.contradictions) == (("quadratic", "stated"), ())
     (other,) = compared(objects, "- {cgroup: v2, runtimes: {default: runc 1.3.6}}", "runtime")
     assert len(other.state.contradictions) == 1
 
@@ -307,7 +307,7 @@ def test_false_features_of_a_handler_that_may_be_any_shim_are_a_hint() -> None:
         "crun-old": ("linear", "likely"),
         "kata": ("none", "likely"),
     }
-    assert found.hints(["spin"]) == ("userNamespaces is false: probably not quadratic",)
+    assert found.hints(["spin"]) == ("userNamespaces is false: a hint at not quadratic",)
 
 
 def test_youki_has_no_id_mapped_mounts_whatever_its_formula() -> None:
@@ -327,9 +327,9 @@ def test_a_name_is_no_surer_than_it_was_where_the_formula_alone_was_measured() -
     by_name = {each.name: each for each in audited(objects, wrong, "runc=1.3.6").nodes}["worker-b"]
     known = by_name.known["runtime:default"]
     assert (known.value, known.confidence, by_name.confidence) == (
-        "linear, crun 1.21 is assumed",
+        "linear, crun 1.21 is stated",
         "certain",
-        "assumed",
+        "stated",
     )
     # What has no name in it rests on the formula, which is measured.
     by_version = {each.name: each for each in audited(objects, wrong, "v2").nodes}["worker-b"]

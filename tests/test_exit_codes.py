@@ -33,19 +33,19 @@ from tests.support import RECORDED_FLAGS, audited, cluster, command, container, 
     ],
 )
 def test_what_fails_an_audit(level: str, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert policy.exit_code(recorded_audit(), policy.read(None, None, level)) == code
+    assert policy.exit_code(recorded_audit(), policy.read(None, None, level, "probable")) == code
     assert capsys.readouterr().err == said
 
 
 def test_nothing_is_worse_than_critical(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubectl_cgaudit.judge.standing.at_or_above", lambda findings, severity: 1)
-    assert policy.exit_code(recorded_audit(), policy.read(None, None, "critical")) == FOUND
+    monkeypatch.setattr("kubectl_cgaudit.judge.standing.at_or_above", lambda findings, severity, certainty: (1, []))
+    assert policy.exit_code(recorded_audit(), policy.read(None, None, "critical", "probable")) == FOUND
     assert capsys.readouterr().err == "--fail-on: 1 finding of severity critical\n"
 
 
 def test_an_incomplete_audit_is_no_pass() -> None:
     half = audited(cluster(node(), pod("p", container("c", "1"), on="gone")))
-    assert policy.exit_code(half, policy.read(None, None, "none")) == INCOMPLETE == 3
+    assert policy.exit_code(half, policy.read(None, None, "none", "probable")) == INCOMPLETE == 3
 
 
 def raising(error: BaseException) -> Callable[..., None]:

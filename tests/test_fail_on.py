@@ -39,14 +39,17 @@ def test_a_critical_finding_fails_critical() -> None:
     objects = cluster(node(kubelet="v1.34.0"), pod("p", container("c", "1")))
     found = audited(objects, "- {cgroup: v1, runtimes: {default: runc 1.1.5}}", "kubelet=1.35")
     assert [(each.rule, each.severity) for each in found.findings][:1] == [("CGA101", "critical")]
-    assert at_or_above(found.findings, "critical") == 1
+    assert at_or_above(found.findings, "critical") == (1, [])
 
 
-def test_what_only_may_hold_counts() -> None:
+def test_what_only_may_hold_is_undecided_unless_it_is_asked_for() -> None:
     blind = audited(recorded_blind())
-    maybe = tuple(each for each in blind.findings if each.when)
-    assert {each.rule for each in maybe if each.severity == "high"} >= {"CGA201"}
-    assert at_or_above(maybe, "high") == sum(each.severity in ("critical", "high") for each in maybe) > 0
+    maybe = [each for each in blind.findings if each.when]
+    high = [each for each in maybe if each.severity == "high"]
+    assert {each.rule for each in high} == {"CGA201", "CGA204"}
+    assert {each.certainty for each in high} == {"possible"}
+    assert at_or_above(maybe, "high") == (0, high)
+    assert at_or_above(maybe, "high", "possible") == (12, [])
 
 
 def test_fail_on_does_not_count_what_is_excepted(tmp_path: Path) -> None:

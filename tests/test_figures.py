@@ -96,7 +96,7 @@ def test_what_is_kept_is_bounded_and_right_for_each_form() -> None:
         return len(made)
 
     kept = Kept(make)
-    forms = [Form((), ((str(number),),), (), ()) for number in range(2049)]
+    forms = [Form((), ((str(number),),), (), (), (True,)) for number in range(2049)]
     assert [kept.of(form) for form in forms] == list(range(1, 2050))
     assert kept.of(forms[2048]) == 2049
     # The oldest were let go of, and are made again.
@@ -105,7 +105,7 @@ def test_what_is_kept_is_bounded_and_right_for_each_form() -> None:
 
 def test_a_saved_pod_may_have_containers_with_other_cases_than_its_own() -> None:
     record: PodAudit = BLIND.workloads[0].pods[0]
-    odd = replace(record, containers=(replace(record.containers[0], cases=record.containers[0].cases[:1]),))
+    odd = replace(record, containers=(replace(record.containers[0], others=()),))
     found = of_audit(odd)
     assert [len(each) for each in found.form.whens] == [len(record.cases), 1]
     assert len(found.values) == 4 * (len(record.cases) + 1)

@@ -131,7 +131,7 @@ def test_recorded_cluster() -> None:
     assert [match[1] for match in found if match] == changed
     assert len(found) == 12
     assert "3 workloads with no change beyond the thresholds" in page.text
-    assert "platform/build-farm Deployment, 1 pod, assumed" in page.text
+    assert "platform/build-farm Deployment, 1 pod, stated" in page.text
     assert "▼ 5workloads: lose against system processes" in page.text
     assert "? 0workloads: cannot be said" in page.text
     assert "⇄ 2workloads: CPU moves inside the pod, nothing worse" in page.text
@@ -146,8 +146,8 @@ def test_recorded_cluster() -> None:
     assert "pods 79%, system 21%; kubepods 3788 : system.slice 1024 = 3.7 : 1" in page.text
     assert "<code>systemctl set-property system.slice CPUWeight=39</code>" in text
     assert "platform/waiting-for-gpu" in page.text
-    assert "cgroup version: certain on 1, assumed on 2 of 3 nodes" in page.text
-    assert "weight of system.slice: assumed on 1, hint on 2 of 3 nodes" in page.text
+    assert "cgroup version: certain on 1, stated on 2 of 3 nodes" in page.text
+    assert "weight of system.slice: stated on 1, hint on 2 of 3 nodes" in page.text
     assert "Nothing: all that was asked for was read. 1 pod without a node could not be predicted." in page.text
     assert "INCOMPLETE" not in text
     for finding in audit.findings:

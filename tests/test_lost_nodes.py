@@ -35,7 +35,7 @@ def test_of_a_node_that_does_not_come_back_nothing_is_shown_after() -> None:
     (workload,) = [line for line in wide if line.startswith("default/w-b ")]
     assert re.split("  +", workload)[2:7] == ["stops", "likely", "stops", "4 -> stops (w-b on b)", "80% -> stops"]
     assert "| b | likely | v1 → stops | 4096 : 1024 → stops | 4 : 1 → stops | 80% → stops | 20% → stops |" in page
-    assert "| b | cgroup version | v1 | stops | assumed | test rule 1 |" in page
+    assert "| b | cgroup version | v1 | stops | stated | test rule 1 |" in page
     shown = html.render(audit)
     assert shown.count("<b>does not start</b>: its kubelet refuses cgroup v1") == 1
     assert "stops against system" not in shown

@@ -96,7 +96,7 @@ def test_recorded_cluster() -> None:
     assert "- Pods without a node, not predicted: platform/waiting-for-gpu" in lines
     worst, *_ = tables(section(text, "Nodes"))[0][2:]
     assert worst == (
-        "| worker-c | assumed | v1 → v2 | 3788 : 1024 → 145 : 100 | 3.7 : 1 → 1.45 : 1 | 79% → 59% | 21% → 41% |"
+        "| worker-c | stated | v1 → v2 | 3788 : 1024 → 145 : 100 | 3.7 : 1 → 1.45 : 1 | 79% → 59% | 21% → 41% |"
     )
     assert "`systemctl set-property system.slice CPUWeight=39`" in text
     assert "- CPU limits do not cap the shares: a container may be held below its share by its own limit." in lines
@@ -114,7 +114,7 @@ def test_recorded_how_sure_says_what_its_words_mean() -> None:
         "| weight of system.slice | 0 | 1 | 0 | 2 | 0 |",
     ]
     assert found.strip().splitlines()[-1] == (
-        "certain: measured on the node. assumed: the states file says so. likely: a verified rule about this platform and "
+        "certain: measured on the node. stated: the states file says so. likely: a verified rule about this platform and "
         "release. hint: a default that may have been changed; it settles nothing. unknown: nobody says; every possibility was "
         "predicted and the range is shown."
     )
@@ -128,7 +128,7 @@ def test_recorded_workloads_that_change_in_the_audits_order() -> None:
     assert titles == [workload.title for workload in audit.workloads[:12]]
     assert table[2] == (
         "| shop/checkout | Deployment | 3 | **loses against system processes**; also: CPU moves inside its pod, the number in "
-        "cpu.weight changes | assumed | -62%..0% | 27% → 20% |"
+        "cpu.weight changes | stated | -62%..0% | 27% → 20% |"
     )
     assert "\nNot listed: 3 of 15 workloads in which nothing changes beyond the thresholds.\n" in found
 
@@ -177,7 +177,7 @@ def test_equal_nodes_are_one_row() -> None:
     nodes = tuple(replace(small.nodes[0], name=f"n{i:02}") for i in range(12))
     table, known, described = tables(section(render(replace(small, nodes=nodes)), "Nodes"))
     assert table[2:] == [
-        "| 12 nodes: n00, n01, n02 and 9 more | assumed | v1 → v2 | 4096 : 1024 → 157 : 100 | 4 : 1 → 1.57 : 1 "
+        "| 12 nodes: n00, n01, n02 and 9 more | stated | v1 → v2 | 4096 : 1024 → 157 : 100 | 4 : 1 → 1.57 : 1 "
         "| 80% → 61% | 20% → 39% |"
     ]
     assert known[2] == "| 12 nodes: n00 and 11 more | cgroup version | v1 | v2 | likely | web |"
@@ -323,7 +323,7 @@ def test_a_move_that_cannot_be_said_is_not_called_none() -> None:
     unpredicted = replace(workload, pod_count=0, unpredicted_pods=2, pods=(), nominal=(), effects=("unknown",))
     blank = replace(unpredicted, against_system=None, against_system_best=None, inside_pod=None, share=None)
     text = render(replace(hand_made(), workloads=(blank,)))
-    assert "| web/one | Deployment | 0 + 2 not predicted | **cannot be said** | assumed | ? | ? |" in text
+    assert "| web/one | Deployment | 0 + 2 not predicted | **cannot be said** | stated | ? | ? |" in text
     assert "No container is known to lose CPU to another one of its pod beyond the threshold." in text
     assert "No pod was predicted." in text
 
@@ -357,7 +357,7 @@ def test_what_a_target_changes_at_the_root_is_in_the_after_column(tmp_path: Path
     (tmp_path / "to.yaml").write_text("- {cgroup: v2, driver: cgroupfs, root: {docker: 100}}")
     text = render(audited(cluster(node()), V1, str(tmp_path / "to.yaml")))
     known = section(text, "Nodes")
-    assert "| n1 | cgroup driver | systemd | cgroupfs | assumed |" in known
+    assert "| n1 | cgroup driver | systemd | cgroupfs | stated |" in known
     assert "| n1 | what else wants CPU at the root | no other cgroup | docker (weight 100) | hint |" in known
 
 

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.audit import Audit, WorkloadAudit
+from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.judge.saved import load
-from kubectl_cgaudit.judge.upgrade import upgraded
 from kubectl_cgaudit.report import appendix, cgroups, explain, html, markdown
 from kubectl_cgaudit.report.closer import closer
 from kubectl_cgaudit.report.screen import PLAIN
@@ -112,12 +111,12 @@ def test_the_json_says_it_of_each_case_and_of_no_other() -> None:
     written = json.loads(rendered("json", LOST))["workloads"][0]
     assert written["mayStop"] is True
     (of_pod,) = written["pods"]
-    for cases in (of_pod["cases"], *[each["cases"] for each in of_pod["containers"]]):
-        assert [(case["when"], case.get("stops")) for case in cases] == [
-            ("cgroup v1, linear runtime", True),
-            ("cgroup v1, quadratic runtime", True),
-            ("cgroup v2, linear runtime", None),
-            ("cgroup v2, quadratic runtime", None),
+    for told in (of_pod, *of_pod["containers"]):
+        assert (told["when"], told["stops"]) == ("cgroup v2, quadratic runtime", False)
+        assert [(case["when"], case["rank"], case["leading"], case.get("stops")) for case in told["cases"]] == [
+            ("cgroup v2, linear runtime", 2, True, None),
+            ("cgroup v1, quadratic runtime", 3, True, True),
+            ("cgroup v1, linear runtime", 4, True, True),
         ]
 
 
@@ -130,36 +129,6 @@ def test_a_saved_audit_says_the_same(audit: Audit) -> None:
         rendered("ndjson", audit),
         markdown.render(audit),
     )
-
-
-def test_what_stops_for_sure_stops_in_every_case_of_an_older_audit() -> None:
-    old = replace(STOPPED, schema_version="1.0", workloads=tuple(map(_without, STOPPED.workloads)))
-    assert shown(old) == [("", "", "80%", "4"), ("app", "", "80%", "4")]
-    completed = upgraded(old)
-    assert (completed.workloads[0].may_stop, shown(completed)) == (True, shown(STOPPED))
-
-
-def test_a_node_that_does_not_come_back_is_known_of_an_older_audit_by_its_kubelet() -> None:
-    """And in which cases only, with all that runs on it."""
-    nodes = tuple(replace(each, cases=tuple(replace(case, stops=False) for case in each.cases)) for each in LOST.nodes)
-    old = replace(LOST, schema_version="1.0", nodes=nodes, workloads=tuple(map(_without, LOST.workloads)))
-    completed = upgraded(old)
-    assert [case.stops for each in LOST.nodes for case in each.cases] == [True, True, False, False]
-    assert (completed.nodes, completed.workloads[0].may_stop, shown(completed)) == (LOST.nodes, True, shown(LOST))
-
-
-def _without(workload: WorkloadAudit) -> WorkloadAudit:
-    pods = tuple(
-        replace(
-            each,
-            cases=tuple(replace(case, stops=False) for case in each.cases),
-            containers=tuple(
-                replace(one, cases=tuple(replace(case, stops=False) for case in one.cases)) for one in each.containers
-            ),
-        )
-        for each in workload.pods
-    )
-    return replace(workload, may_stop=False, pods=pods)
 
 
 def test_the_tree_of_a_node_that_does_not_come_back_says_so() -> None:

@@ -222,7 +222,7 @@ def test_reserves_and_weights_count_when_the_version_is_known_from_elsewhere() -
 
 def test_shares_that_no_weight_gives_prove_v1_and_verify_compares_them_as_they_are() -> None:
     objects = without_metrics(with_kubelets(recorded()), "worker-c")
-    assert told(settled(objects)["worker-c"]) == {"cgroup": ("v1", "certain")}
+    assert told(settled(objects)["worker-c"]) == {"cgroup": ("v1", "certain"), "default": ("linear", "probable")}
     assert verify(objects, ()).differences == ()
     told_v1 = states.parse("- {match: {name: worker-c}, cgroup: v1, runtimes: {default: runc 1.1.5}}", "s")
     assert verify(objects, told_v1).differences == ()
@@ -233,7 +233,7 @@ def test_values_at_the_root_are_left_out_when_their_version_is_overruled() -> No
     (comparison,) = [each for each in compared(recorded(), rules) if each.node.name == "worker-a"]
     assert (comparison.state.cgroup, comparison.state.system_slice, comparison.state.root) == ("v2", None, ())
     assert comparison.state.contradictions[-1] == "root: values given for cgroup v1 are left out, as the node is on v2"
-    assert comparison.state.basis_of("system_slice").confidence == "hint"
+    assert comparison.state.basis_of("system_slice").confidence == "probable"
 
 
 def test_a_pod_in_resize_is_not_measured() -> None:
@@ -294,7 +294,7 @@ def said_by(pods: dict[str, int]) -> dict[str, tuple[str, str]]:
     objects = cluster(node(), *(pod(f"p{milli}", container("c", milli)) for milli in pods))
     shares = {paths.pod(each, "systemd") or "": shown for each, shown in zip(objects.pods, pods.values(), strict=True)}
     found = measured.evidence(answers(shares, cgroup_version=None), placed_pods(objects)["n1"], None, None)
-    return {each.about: (each.value, each.confidence) for each in found if each.about == "cgroup"}
+    return {each.about: (each.value, each.strength) for each in found if each.about == "cgroup"}
 
 
 def test_before_1_31_the_pods_own_shares_tell_the_cgroup_version() -> None:
@@ -315,7 +315,7 @@ def test_a_container_without_a_request_shows_that_nobody_set_its_weight() -> Non
         for name, shares in (("a", 1024), ("b", 2))
     ]
     (said,) = measured._of_handlers(found, K132)
-    assert (said.about, said.value, said.confidence) == ("runtime:secure", "none", "certain")
+    assert (said.about, said.value, said.strength) == ("runtime:secure", "none", "certain")
 
 
 def test_a_pod_that_was_recreated_has_not_the_weight_of_one_that_was_not() -> None:

@@ -222,7 +222,7 @@ def test_each_cgroup_at_the_root_is_as_sure_as_what_is_said_of_it() -> None:
     (said,) = audited(objects, "- {cgroup: v2, root: {a.slice: 7, b.slice: 8, user.slice: 90}}").nodes
     root = said.known["root"]
     assert root.value == "a.slice (weight 10), b.slice (weight 20), user.slice (weight 90)"
-    assert (root.confidence, root.source) == ("assumed", "test rule 1")
+    assert (root.confidence, root.source) == ("stated", "test rule 1")
     assert [each.split(" (")[0] for each in said.contradictions] == [
         "root:a.slice: kubelet /configz says 10",
         "root:b.slice: kubelet /configz says 20",
@@ -306,7 +306,7 @@ def test_what_the_kernel_shows_of_system_slice_outranks_a_reserve_that_is_not_wr
         with_answers(cluster(node(), ONE), {"n1": answers(shown, config=reserving("/system.slice"))}), "", "v2"
     )
     assert (found.state.system_slice, found.state.contradictions) == (39, ())
-    assert [(each.value, each.confidence) for each in found.state.evidence if each.about == "system_slice"] == [
+    assert [(each.value, each.strength) for each in found.state.evidence if each.about == "system_slice"] == [
         ("20", "hint"),
         ("39", "certain"),
     ]

@@ -46,7 +46,7 @@ def test_only_nodes_of_which_the_same_is_known_share_a_row() -> None:
     assert rows(*alike) == rows(of_node("a"))
     for other_ in (
         of_node("b", replace(SURE, value="v2")),
-        of_node("b", replace(SURE, confidence="assumed")),
+        of_node("b", replace(SURE, confidence="stated")),
         of_node("b", kubelet_version="v9"),
         # It has no kubepods tree: nothing of it is known, whatever it runs.
         of_node("b", confidence="unknown"),
@@ -77,10 +77,10 @@ def test_a_node_has_a_row_a_handler_and_what_is_too_long_for_it_is_cut() -> None
     text = of_nodes(replace(one, known={**one.known, **more}), of_node("b", OPEN, None)).splitlines()
     assert text[:5] == [
         "NODES  CGROUP        HANDLER  RUNTIME                                      KUBELET                  SYSTEM.SLICE  SURE",
-        f"a      v1 (certain)  default  runc 1.3.6 (likely)  {' ' * 24}web runc 1.3.6 (likely)  v1 (certain)  assumed",
+        f"a      v1 (certain)  default  runc 1.3.6 (likely)  {' ' * 24}web runc 1.3.6 (likely)  v1 (certain)  stated",
         f"                     kata     {'x' * 34} (likely)",
         f"                     long     {'y' * 33}… (likely)",
-        f"b      unknown       -        no pod  {' ' * 37}web runc 1.3.6 (likely)  v1 (certain)  assumed",
+        f"b      unknown       -        no pod  {' ' * 37}web runc 1.3.6 (likely)  v1 (certain)  stated",
     ]
     assert text[5:7] == ["", "TO SETTLE THE UNKNOWNS, CHEAPEST FIRST"]
     assert [line[:2] for line in text[7:]] == ["1.", "2."]
@@ -99,9 +99,9 @@ def test_evidence_is_called_what_it_is() -> None:
 
 
 def test_what_the_states_file_said_stands_with_the_evidence() -> None:
-    said, measured = Known("v2", "assumed", "states.yaml rule 3"), Known("v2", "certain", "kubelet /metrics")
+    said, measured = Known("v2", "stated", "states.yaml rule 3"), Known("v2", "certain", "kubelet /metrics")
     alone = of_nodes(of_node("a", said, evidence=()), evidence=True)
-    assert "EVIDENCE OF a\n  assumed  cgroup is v2: states.yaml rule 3\n" in alone
+    assert "EVIDENCE OF a\n  stated  cgroup is v2: states.yaml rule 3\n" in alone
     assert "none beyond" not in alone
     piece = EvidenceRecord("cgroup", "v2", "certain", "kubelet /metrics", "v2")
     assert "states.yaml" not in of_nodes(of_node("a", measured, evidence=(piece,)), evidence=True)

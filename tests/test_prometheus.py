@@ -38,7 +38,7 @@ def test_the_recorded_cluster() -> None:
     assert value(found, "info", version=RECORDED.tool_version, schema_version=RECORDED.schema_version) == 1
     effects = ("stops", "loses", "unknown", "moves", "gains", "nominal", "none")
     assert [value(found, "workloads", effect=effect) for effect in effects] == [0, 5, 0, 2, 2, 3, 3]
-    ladder = ("certain", "assumed", "likely", "hint", "unknown")
+    ladder = ("certain", "stated", "likely", "hint", "unknown")
     assert [value(found, "nodes", confidence=each) for each in ladder] == [0, 3, 0, 0, 0]
     assert [value(found, "nodes_cgroup", cgroup=each) for each in ("v1", "v2", "unknown")] == [1, 2, 0]
     assert value(found, "findings", rule="CGA201", severity="high") == 5

@@ -27,9 +27,9 @@ def told(when: str) -> tuple[str, str]:
 @pytest.mark.parametrize("order", [1, -1])
 def test_of_equally_bad_cases_the_last_by_name_is_told(order: int) -> None:
     looks = [(when, Look(0.5 - 1e-12 * place, lambda: ("seen", "do"))) for place, when in enumerate("ab")]
-    found = worst(looks[::order], graded())
+    found = worst(looks[::order], (True, True), graded())
     assert found is not None
-    assert (found.words(), found.badness, found.when, found.holds) == (("seen", "do"), 0.5, "", True)
+    assert (found.words(), found.badness, found.when, found.severities) == (("seen", "do"), 0.5, "", ("low", "low"))
 
 
 def test_the_worst_case_is_told_and_of_equally_bad_ones_the_last_by_name() -> None:
@@ -37,13 +37,13 @@ def test_the_worst_case_is_told_and_of_equally_bad_ones_the_last_by_name() -> No
         (when, bad and Look(bad, partial(told, when)))
         for when, bad in (("a", 2.0), ("b", 2.0), ("c", 1.0), ("d", None))
     ]
-    found = worst(looks, graded())
+    found = worst(looks, (True,) * 4, graded())
     assert found is not None
     seen, remedy = found.words()
     assert (found.badness, seen) == (2.0, "seen b These numbers hold if b; in its other cases they differ.")
     assert remedy == ("If b: do b In the other cases it takes something else: settle first what is not known (CGA102).")
-    assert (found.when, found.holds) == ("unless d", False)
-    assert worst(looks[3:], graded()) is None
+    assert (found.when, found.severities) == ("unless d", ("low", "low", "low", None))
+    assert worst(looks[3:], (True,), graded()) is None
 
 
 def test_what_is_mild_in_a_case_is_low_there_and_the_worst_only_if_all_are() -> None:
@@ -52,15 +52,16 @@ def test_what_is_mild_in_a_case_is_low_there_and_the_worst_only_if_all_are() -> 
         Look(bad, partial(told, when), mild=mild)
         for when, bad, mild in (("a", 3, True), ("b", 2, False), ("c", 0.5, False))
     )
-    found = worst([("a", a), ("b", b), ("c", c)], severity)
+    found = worst([("a", a), ("b", b), ("c", c)], (True,) * 3, severity)
     assert found is not None
-    assert (found.badness, found.severity, found.when, found.holds) == (2, "high", "if b", True)
+    assert (found.badness, found.severity, found.when) == (2, "high", "if b")
+    assert found.severities == ("low", "high", "low")
     assert found.words()[0].startswith("seen b ")
     # One that is low by its size is as severe as one that is mild.
-    found = worst([("a", a), ("c", c)], severity)
+    found = worst([("a", a), ("c", c)], (True, True), severity)
     assert found is not None
     assert (found.badness, found.severity, found.when) == (0.5, "low", "")
-    found = worst([("a", a)], severity)
+    found = worst([("a", a)], (True,), severity)
     assert found is not None
     assert (found.badness, found.severity, found.when) == (3, "low", "")
 
@@ -113,10 +114,10 @@ def test_what_holds_for_sure_is_as_grave_in_every_case(
         return said, "do"
 
     given = [(name, look and Look(look[0], partial(words, look[1]), look[2])) for name, look in looks.items()]
-    found = worst(given, graded((1.0, "high")))
+    found = worst(given, (True,) * len(given), graded((1.0, "high")))
     assert found is not None
     assert (found.when, found.words()) == (when, (f"x{added}", "do"))
-    assert found.holds == (None not in looks.values())
+    assert all(found.severities) == (None not in looks.values())
 
 
 @pytest.mark.parametrize(

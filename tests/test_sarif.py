@@ -72,7 +72,7 @@ def test_the_recorded_cluster() -> None:
             "primaryLocationLineHash": "2890d1f3d52373f5:1",
             "ruleAndSubject/v1": "2890d1f3d52373f5:1",
         },
-        "properties": {"severity": "high", "when": "", "confidence": "assumed"},
+        "properties": {"severity": "high", "when": "", "confidence": "stated"},
     }
 
 

@@ -71,16 +71,16 @@ def test_of_an_unknown_runtime_the_handlers_name_decides() -> None:
     ("to", "expected"),
     [
         ("runc=1.3.6", [("", "runc 1.3.6 (quadratic)")]),
-        ("crun=1.28", [("unnamed runtime is crun", "crun 1.28 (quadratic)"), ("unnamed runtime is runc", "linear")]),
+        ("crun=1.28", [("unnamed runtime is runc", "linear"), ("unnamed runtime is crun", "crun 1.28 (quadratic)")]),
         (
             "runc=1.3.6,crun=1.20",
-            [("unnamed runtime is crun", "crun 1.20 (linear)"), ("unnamed runtime is runc", "runc 1.3.6 (quadratic)")],
+            [("unnamed runtime is runc", "runc 1.3.6 (quadratic)"), ("unnamed runtime is crun", "crun 1.20 (linear)")],
         ),
         (
             "youki=0.5.7,crun=1.20",
             [
-                ("unnamed runtime is crun", "crun 1.20 (linear)"),
                 ("unnamed runtime is runc", "linear"),
+                ("unnamed runtime is crun", "crun 1.20 (linear)"),
                 ("unnamed runtime is youki", "youki 0.5.7 (quadratic)"),
             ],
         ),
@@ -94,7 +94,7 @@ def test_targets_leave_open_what_a_handler_runs_that_does_not_say_it(to: str, ex
 
 
 @pytest.mark.parametrize(
-    ("used", "cases"), [(None, [""]), ("odd", ["unnamed runtime is crun", "unnamed runtime is runc"])]
+    ("used", "cases"), [(None, [""]), ("odd", ["unnamed runtime is runc", "unnamed runtime is crun"])]
 )
 def test_what_a_handler_runs_that_no_pod_uses_is_no_question(used: str | None, cases: list[str]) -> None:
     objects = cluster(node(), pod("p", container("c", "1"), runtimeClassName=used))
@@ -120,7 +120,7 @@ def test_a_handler_named_after_a_runtime_with_one_formula_is_not_upgraded(handle
     assert {str(case.then.runtime(handler)) for case in comparison.cases} == {said}
     result = audited(objects, "- {cgroup: v2}", to)
     assert [each.rule for each in result.findings if each.rule == "CGA204"] == []
-    assert result.workloads[0].confidence == "unknown"
+    assert result.workloads[0].confidence == "likely"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.detect import reading, states
 from kubectl_cgaudit.detect.measured import WeighedContainer
 from kubectl_cgaudit.detect.settle import ladder
-from kubectl_cgaudit.detect.state import State, setups
+from kubectl_cgaudit.detect.state import Basis, State, setups
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.judge import scenario
 from tests.measured_support import answers
@@ -34,7 +34,7 @@ def test_the_documented_rule_is_read_as_it_says() -> None:
         ("odd", "linear"),
     ]
     assert found.root == (("docker", 100),)
-    assert found.basis_of("cgroup").confidence == "assumed"
+    assert found.basis_of("cgroup").confidence == "stated"
     assert found.basis_of("cgroup").source == "s.yaml rule 1"
 
 
@@ -66,25 +66,33 @@ def test_a_version_keeps_its_last_zero() -> None:
 def test_unknown_stays_unknown_and_is_every_possibility() -> None:
     (each,) = cluster(node()).nodes
     cases = setups(reading.defaults(each.kubelet_version), ["default"])
-    assert [when for when, _ in cases] == [
-        "cgroup v1, linear runtime",
-        "cgroup v1, quadratic runtime",
-        "cgroup v2, linear runtime",
-        "cgroup v2, quadratic runtime",
+    assert [(each.when, each.places, each.setup.system_slice) for each in cases] == [
+        ("cgroup v2, linear runtime", (0, 0), 100),
+        ("cgroup v2, quadratic runtime", (0, 1), 100),
+        ("cgroup v1, linear runtime", (1, 0), 1024),
+        ("cgroup v1, quadratic runtime", (1, 1), 1024),
     ]
-    assert [setup.system_slice for _, setup in cases] == [1024, 1024, 100, 100]
+    newer = setups(reading.defaults("v1.34.0"), ["default"])
+    assert [each.when for each in newer[:2]] == ["cgroup v2, quadratic runtime", "cgroup v2, linear runtime"]
 
 
 def test_a_handler_that_no_pod_uses_is_no_question() -> None:
     found = state("- {cgroup: v2, runtimes: {default: runc 1.3.6}}")
-    assert [when for when, _ in setups(found, ["default"])] == [""]
-    assert [when for when, _ in setups(found, ["default", "crun"])] == ["linear runtime", "quadratic runtime"]
+    assert [each.when for each in setups(found, ["default"])] == [""]
+    assert [each.when for each in setups(found, ["default", "crun"])] == ["linear runtime", "quadratic runtime"]
 
 
-def test_a_new_kubelet_only_hints_at_v2() -> None:
+def test_a_new_kubelet_is_probably_on_v2() -> None:
     found = state("- {driver: systemd}", kubelet="v1.36.2")
-    assert found.cgroup is None
-    assert found.hints([]) == ("kubelet 1.36.2 refuses cgroup v1 unless failCgroupV1 is false: probably v2",)
+    assert (found.cgroup, found.basis_of("cgroup")) == (
+        "v2",
+        Basis(
+            "probable",
+            "node.status.nodeInfo.kubeletVersion: kubelet 1.36.2 refuses cgroup v1 unless failCgroupV1 is false",
+            "failCgroupV1: false",
+        ),
+    )
+    assert found.hints([]) == ()
 
 
 @pytest.mark.parametrize(
@@ -199,7 +207,7 @@ def test_a_measured_version_gives_a_value_its_unit() -> None:
 
 @pytest.mark.parametrize(
     ("said", "confidence"),
-    [("1.20.1", "hint"), ("1.33.5", "likely"), ("linear", "assumed"), ("linear 1.20.1", "assumed")],
+    [("1.20.1", "probable"), ("1.33.5", "likely"), ("linear", "stated"), ("linear 1.20.1", "stated")],
 )
 def test_a_version_says_nothing_more_of_the_formula_than_the_version_does(said: str, confidence: str) -> None:
     assert state(f"- {{kubelet: {said}}}", kubelet="unknown").basis_of("kubelet").confidence == confidence
@@ -247,7 +255,7 @@ def test_a_value_at_the_root_has_the_unit_of_the_version_it_was_given_for() -> N
     """2048 shares are twice the default, and the weight 2048 twenty times."""
     found = state("- {cgroup: v1, system_slice: 2048, root: {docker: 512}}\n- {match: {name: n*}, cgroup: v2}")
     assert (found.cgroup, found.system_slice, found.root) == ("v2", None, ())
-    assert [found.basis_of(about).confidence for about in ("system_slice", "root")] == ["hint", "hint"]
+    assert [found.basis_of(about).confidence for about in ("system_slice", "root")] == ["probable", "probable"]
     assert found.contradictions == ("root: values given for cgroup v1 are left out, as s.yaml rule 2 says v2",)
     again = state("- {cgroup: v1, system_slice: 2048}\n- {cgroup: v2, system_slice: 200}")
     assert (again.system_slice, again.basis_of("system_slice").source) == (200, "s.yaml rule 2")

@@ -12,13 +12,13 @@ from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, contain
 
 
 def test_what_the_numbers_rest_on() -> None:
-    def assumed(rules: str) -> str:
+    def stated(rules: str) -> str:
         return " ".join(audited(cluster(node(), pod("p", container("c", "1"))), rules, "v2").scenario.assumptions)
 
     system, beside, driver = "system.slice has its default", "Beside kubepods only system.slice", "The cgroup driver is"
-    plain = assumed("- {cgroup: v2, runtimes: {default: linear}}")
+    plain = stated("- {cgroup: v2, runtimes: {default: linear}}")
     assert (system in plain, beside in plain, driver in plain) == (True, True, True)
-    told = assumed(
+    told = stated(
         "- {cgroup: v2, driver: systemd, system_slice: 20, root: {other.slice: 50}, runtimes: {default: linear}}"
     )
     assert (system in told, beside in told, driver in told) == (False, False, False)
@@ -39,9 +39,9 @@ def test_what_the_numbers_rest_on() -> None:
     [
         ("v1.25.0", "v2", "likely", False),
         ("v1.37.9", "v2", "likely", False),
-        ("v1.24.17", "v2", "hint", True),
-        ("v1.38.0", "v2", "hint", True),
-        ("", "v2", "hint", True),
+        ("v1.24.17", "v2", "probable", True),
+        ("v1.38.0", "v2", "probable", True),
+        ("", "v2", "probable", True),
         ("v1.33.13", "kubelet=1.38", "likely", True),
         ("v1.33.13", "kubelet=1.37", "likely", False),
     ],

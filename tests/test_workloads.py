@@ -210,8 +210,8 @@ def test_of_equal_losses_the_one_that_is_most_of_a_node_is_told_then_the_first_i
     for pod_, on, change, after in places[::order]:
         worst = change, "", 4.0, 2.0
         rank = as_said(change), after - 0.8
-        shifts = Shifts((), (), (), (), worst, rank, None, None, (change, 4.0, 2.0, 0.8, after))
-        tally.add(pod_, on, ("loses",), "certain", shifts)
+        shifts = Shifts((), (), (), (), worst, rank, None, None, (change, 4.0, 2.0, 0.8, after), 1)
+        tally.add(pod_, on, ("loses",), (), "certain", shifts)
     assert tally.sure_loss == (-0.5, "n1", 4.0, 2.0, 0.8, 0.4)
     assert tally.worst == ((-0.5, "", 4.0, 2.0), "p", "n2")
 
