@@ -3,6 +3,7 @@
 `python -m tools.platforms > docs/platforms.md` after a change of `tests/platform_nodes.yaml`.
 """
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,9 @@ Who overrode a default is who is hurt by believing it: that a node is probably o
 that somebody wrote. So a probable answer keeps its other case, `--fail-on` exits with 3 where that case holds something
 severe, and `kubectl cgaudit nodes` says what settles it.
 """
-_LEGEND = "`*`: put together from what the platform documents; all other strings were seen as they are. `-`: its strings do not decide it."
+_LEGEND = """\
+`*`: put together from what the platform documents; all others are Nodes seen in public code, with the providerID that their
+platform sets. `true`: what the source says of a node that nobody changed; `-`: no source decides it."""
 
 
 def rows() -> list[dict[str, Any]]:
@@ -36,14 +39,20 @@ def page(every: Sequence[dict[str, Any]]) -> str:
     answered = {what: sum(row["says"][what] != "not known" for row in every) for what in ("cgroup", "formula")}
     wrong = [row for row in every for what in ("cgroup", "formula") if is_wrong(row, what)]
     counts = (
-        f"Of {len(every)} nodes the cgroup version is probable or better for {answered['cgroup']}, the runtime's formula for "
-        f"{answered['formula']}. Of these answers {len(wrong)} {'is' if len(wrong) == 1 else 'are'} wrong:"
+        f"Of {len(every)} nodes, {len(seen(every))} of them seen in public code, the cgroup version is probable or better for "
+        f"{answered['cgroup']}, the runtime's formula for {answered['formula']}. Of these answers {len(wrong)} "
+        f"{'is' if len(wrong) == 1 else 'are'} wrong:"
     )
     named = [f"- {row['platform']}: {row['says']['cgroup']}, overridden by {row['overridden']}" for row in wrong]
-    head = ("platform", "kubelet, runtime", "OS image", "cgroup", "true", "formula", "true", "source")
+    head = ("platform", "kubelet, runtime", "OS image, kernel, labels", "cgroup", "true", "formula", "true", "source")
     table = [head, ("---",) * len(head), *map(_cells, every)]
     lines = [f"| {' | '.join(cells)} |" for cells in table]
     return "\n".join([_HEAD, counts, "", *named, "", _WRONG, *lines, "", _LEGEND]) + "\n"
+
+
+def seen(every: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows whose strings were seen as they are."""
+    return [row for row in every if not row.get("made")]
 
 
 def is_wrong(row: dict[str, Any], what: str) -> bool:
@@ -62,7 +71,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     return (
         row["platform"] + ("*" if row.get("made") else ""),
         f"`{row['kubelet']}`, `{row['runtime']}`",
-        row["os"],
+        ", ".join([row["os"], *_others(row)]),
         says["cgroup"],
         truth["cgroup"] or "-",
         says["formula"],
@@ -71,5 +80,10 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
+def _others(row: dict[str, Any]) -> list[str]:
+    labels = (f"{key}={value}" for key, value in row.get("labels", {}).items())
+    return [f"`{each}`" for each in (row["kernel"], *labels) if each]
+
+
 if __name__ == "__main__":
-    print(page(rows()), end="")
+    sys.stdout.write(page(rows()))

@@ -19,11 +19,13 @@ from kubectl_cgaudit.detect.state import CgroupVersion
 Numbers = tuple[int, ...]
 
 _LABEL = "label:"
+_NAME = "name"
 _WITHOUT_VALUE = "(no value)"
 SUBJECTS = (
     "cgroup",
     "runtime:default",
     "host",
+    "accepts",
     "services",
     "system_slice",
     "reserve",
@@ -90,6 +92,8 @@ class Platform(Struct, frozen=True, forbid_unknown_fields=True):
     driver: Driver | None = None
     root: dict[str, int] | None = None
     """All that competes at the root beside kubepods and system.slice, with its weight; system.slice then has its default."""
+    system_slice: int | None = None
+    """What competes in the place of system.slice, where the platform has none."""
     services: str | None = None
     """The top-level cgroup that holds the kubelet and the container runtime."""
     reserve: str | None = None
@@ -130,16 +134,18 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
 class _Condition(Struct, frozen=True):
     """What a node's strings have to be."""
 
-    patterns: tuple[tuple[str, re.Pattern[str]], ...]
+    patterns: tuple[tuple[str, str], ...]
+    """Each field, and the name of the pattern it has to fit."""
     within: tuple[tuple[tuple[str, tuple[Span, ...]], ...], ...]
 
     def fits(self, strings: Mapping[str, str]) -> bool:
         versions: dict[str, Numbers] = {}
         for field, pattern in self.patterns:
-            found = pattern.fullmatch(strings.get(field, ""))
-            if not found:
+            text = strings.get(field, "")
+            numbers = _read(pattern, text) if field != _NAME else () if pattern in text.split() else None
+            if numbers is None:
                 return False
-            versions[field] = tuple(int(group) for group in found.groups() if group)
+            versions[field] = numbers
         return not self.within or any(
             all(any(versions[field] in span for span in spans) for field, spans in ranges) for ranges in self.within
         )
@@ -161,12 +167,8 @@ def evidence(node: Node) -> Iterator[Evidence]:
     """Yield what the catalogue says of the node: about each subject a piece, and another where that was read elsewhere."""
     if node.kind in ("windows", "virtual"):
         return
-    fields, names = _looked_at()
     strings = _strings(node)
-    if not any(pattern.fullmatch(node.name) for pattern in names):
-        # Then the name is no reason to look again.
-        strings["name"] = ""
-    yield from _said(tuple([(field, strings[field]) for field in fields if field in strings]))
+    yield from _said(tuple([(field, strings[field]) for field in _fields() if field in strings]))
 
 
 def commands(node: Node, about: str) -> tuple[Command, ...]:
@@ -180,10 +182,17 @@ def fits(node: Node, match: Mapping[str, str], within: Sequence[Mapping[str, str
 
 
 @cache
-def _looked_at() -> tuple[tuple[str, ...], tuple[re.Pattern[str], ...]]:
-    """Return the fields that any rule looks at, and the patterns of names."""
-    patterns = [each for rule in _rules() for each in rule.condition.patterns]
-    return tuple(sorted({field for field, _ in patterns})), tuple(found for field, found in patterns if field == "name")
+def _fields() -> tuple[str, ...]:
+    """Return the fields that any row looks at."""
+    return tuple(sorted({field for row in catalogue().rows for field in row.match}))
+
+
+@cache
+def _names() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Return the patterns of names, by what they are called."""
+    known = catalogue()
+    called = {each.match[_NAME] for each in (*known.rows, *known.commands) if _NAME in each.match}
+    return tuple((name, _patterns()[name]) for name in sorted(called))
 
 
 @lru_cache(maxsize=4096)
@@ -229,13 +238,21 @@ def _speakers(rows: Sequence[Row]) -> list[Row]:
 
 
 def _saw(row: Row, strings: Mapping[str, str]) -> str:
-    seen = [f"{field.removeprefix(_LABEL)} {strings[field]}" for field in row.match if strings.get(field)]
+    fields = [field for field in row.match if field != _NAME and strings.get(field)]
+    seen = [f"{field.removeprefix(_LABEL)} {strings[field]}" for field in fields] or ["its name"]
     return f"{', '.join(seen)}: {row.note}"
 
 
 @cache
 def _rules() -> tuple[_Rule, ...]:
     return tuple(_Rule(row, _condition(row.match, row.within)) for row in catalogue().rows)
+
+
+@lru_cache(maxsize=16384)
+def _read(pattern: str, text: str) -> Numbers | None:
+    """Return the numbers that a pattern reads in a text; None where it does not fit."""
+    found = _patterns()[pattern].fullmatch(text)
+    return tuple(int(group) for group in found.groups() if group) if found else None
 
 
 @cache
@@ -245,7 +262,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
 def _condition(match: Mapping[str, str], within: Sequence[Mapping[str, str]]) -> _Condition:
     return _Condition(
-        tuple((field, _patterns()[name]) for field, name in match.items()),
+        tuple(match.items()),
         tuple(
             tuple((field, tuple(map(Span.parse, spans.split()))) for field, spans in ranges.items())
             for ranges in within
@@ -259,7 +276,8 @@ def _strings(node: Node) -> dict[str, str]:
         "runtime": node.runtime_version,
         "os": node.os_image,
         "kernel": node.kernel,
-        "name": node.name,
+        # What a name is like, not which it is: so nodes that are alike are looked at once.
+        _NAME: " ".join(name for name, pattern in _names() if pattern.fullmatch(node.name)),
         "provider": node.provider,
         # The roles of a node are labels without a value.
         **{f"{_LABEL}{key}": value or _WITHOUT_VALUE for key, value in node.labels.items()},

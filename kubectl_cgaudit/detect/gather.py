@@ -13,8 +13,10 @@ from kubectl_cgaudit.detect.state import CgroupVersion
 
 def evidence(node: Node, placed: Sequence[PlacedPod], cluster: Cluster) -> Iterator[Evidence]:
     """Every piece but the kubelet's answers, in the order of its source."""
-    yield from reading.evidence(node)
-    yield from catalogue.evidence(node)
+    by_platform = tuple(catalogue.evidence(node))
+    if not any(piece.about == "accepts" for piece in by_platform):
+        yield from reading.evidence(node)
+    yield from by_platform
     yield from features.evidence(node, (handler for _, handler in placed))
     warned = (cluster.cgroup_v1_warnings or {}).get(node.name)
     if warned is not None:

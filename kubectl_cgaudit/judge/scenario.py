@@ -307,7 +307,7 @@ def _on_platform(setup: Setup, platform: Platform, node: Node, *, by_kubelet: bo
     """Return what a node is that becomes one of this platform. What the platform's row does not say stays."""
     if platform.cgroup:
         setup = _on_cgroup(setup, platform.cgroup, by_kubelet=by_kubelet)
-    default = default_root_value(setup.cgroup)
+    default = platform.system_slice or default_root_value(setup.cgroup)
     reserve = platform_reserve(platform.reserve if fits(node, platform.reserve_match) else None, node)
     if platform.root is not None:
         setup = replace(
