@@ -6,7 +6,9 @@ pkg/kubelet/kuberuntime/kuberuntime_container_linux.go (`calculateLinuxResources
 """
 
 from collections.abc import Iterable
+from typing import Literal
 
+from kubectl_cgaudit.cgroups import crio
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import MIN_SHARES, milli_to_shares
 from kubectl_cgaudit.collect.model import Container, Pod
@@ -27,8 +29,15 @@ def may_count_pod_level(kubelet: KubeletVersion | None) -> bool:
     return kubelet is not None and KubeletVersion(1, 32, 0) <= kubelet < _POD_LEVEL_FROM
 
 
-def container_shares(container: Container, pod: Pod, kubelet: KubeletVersion | None) -> int:
-    """Shares (2..262144) of a container: its request when the key exists, else its limit, else the pod's limit."""
+def container_shares(
+    container: Container, pod: Pod, kubelet: KubeletVersion | None, *, by_crio: bool = False
+) -> int:
+    """Return the shares (2..262144) of a container: its request when the key exists, else its limit, else the pod's limit.
+
+    `by_crio` counts the pod's annotations, which CRI-O reads and no other runtime does.
+    """
+    if by_crio and (annotated := crio.asked(pod).shares.get(container.name)):
+        return annotated
     if container.request_milli is not None:
         return milli_to_shares(container.request_milli)
     limit = container_limit(container, pod, kubelet)
@@ -45,14 +54,24 @@ def container_limit(container: Container, pod: Pod, kubelet: KubeletVersion | No
 
 
 def pod_request(pod: Pod, kubelet: KubeletVersion | None) -> int:
-    """CPU request of a pod in thousandths, overhead included.
+    """Return the CPU request of a pod in thousandths, overhead included, as it is allocated: the pod's cgroup follows that.
 
     The larger of what the containers and sidecars ask for together and what any init container asks for
     with the sidecars started before it; a pod-level request replaces that.
     """
     if pod.request_milli is not None and pod_level_resources(kubelet):
         return pod.request_milli + pod.overhead_milli
-    return _at_most(pod.containers, "request") + pod.overhead_milli
+    return _at_most(pod.containers, "request_milli") + pod.overhead_milli
+
+
+def spec_request(pod: Pod, kubelet: KubeletVersion | None) -> int:
+    """Return the same as the spec says it, also while a resize waits: what the kubelet sums up for the Burstable slice.
+
+    Source: kubernetes pkg/kubelet/cm/qos_container_manager_linux.go, `setCPUCgroupConfig`, 1.33.13 to 1.36.
+    """
+    if pod.spec_request_milli is not None and pod_level_resources(kubelet):
+        return pod.spec_request_milli + pod.overhead_milli
+    return _at_most(pod.containers, "spec_request_milli") + pod.overhead_milli
 
 
 def pod_shares(pod: Pod, kubelet: KubeletVersion | None) -> int:
@@ -72,17 +91,19 @@ def pod_limit(pod: Pod, kubelet: KubeletVersion | None) -> int | None:
     declared = all(container.limit_milli for container in pod.containers if container.role != "ephemeral")
     if pod.qos == "Burstable" and not declared and not pod_level:
         return None
-    total = pod_level or _at_most(pod.containers, "limit")
+    total = pod_level or _at_most(pod.containers, "limit_milli")
     return total + pod.overhead_milli if total else None
 
 
-def _at_most(containers: Iterable[Container], what: str) -> int:
+def _at_most(
+    containers: Iterable[Container], what: Literal["request_milli", "spec_request_milli", "limit_milli"]
+) -> int:
     """The largest sum in force at any moment of a pod's life: while an init container runs, or afterwards."""
     running = 0
     sidecars = 0
     starting = 0
     for container in containers:
-        amount = (container.request_milli if what == "request" else container.limit_milli) or 0
+        amount = getattr(container, what) or 0
         if container.role == "sidecar":
             sidecars += amount
             starting = max(starting, sidecars)

@@ -47,16 +47,19 @@ def understand(
     pod_level = parse(METRICS, metrics.pod_level, not_known)
     no_shares: dict[str, int] = {}
     shares = parse(CADVISOR, _some_shares, no_shares)
+    no_quotas: dict[str, tuple[int, int]] | None = None
+    quotas = parse(CADVISOR, metrics.quotas, no_quotas)
     config = parse(CONFIGZ, configz.config, None)
     return KubeletAnswers(
         node=node,
         # A damaged text proves nothing, not even by the rows before the damage.
         cgroup_version=None if METRICS in unread else version,
         stats_from_spec=from_spec,
-        shares=shares,
+        shares={} if CADVISOR in unread else shares,
         config=config,
         problems=(*_sentences(unread), *([FROM_SPEC] if from_spec else [])),
         pod_level=None if METRICS in unread else pod_level,
+        quotas=quotas,
     )
 
 

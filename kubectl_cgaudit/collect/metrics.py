@@ -7,7 +7,7 @@ from typing import Literal
 from kubectl_cgaudit.collect.http import excerpt
 from kubectl_cgaudit.errors import InputError
 
-_SHARES = "container_spec_cpu_shares"
+_SHARES, _QUOTA, _PERIOD = "container_spec_cpu_shares", "container_spec_cpu_quota", "container_spec_cpu_period"
 _AGAIN = "ask again"
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 _TEXT = r'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -28,15 +28,32 @@ _Row = tuple[dict[str, str], float]
 
 def shares(text: bytes) -> dict[str, int]:
     """container_spec_cpu_shares by cgroup path. Raises InputError when the text is damaged."""
+    return _by_path(_checked(text), _SHARES, "shares")
+
+
+def quotas(text: bytes) -> dict[str, tuple[int, int]] | None:
+    """Return container_spec_cpu_quota and _period by cgroup path; None where no row has a quota. Raises InputError as `shares`.
+
+    A cgroup without a quota has no row.
+    """
+    checked = _checked(text)
+    found = _by_path(checked, _QUOTA, "microseconds")
+    if not found:
+        return None
+    periods = _by_path(checked, _PERIOD, "microseconds")
+    return {path: (quota, periods[path]) for path, quota in found.items() if periods.get(path)}
+
+
+def _by_path(text: str, name: str, what: str) -> dict[str, int]:
     found: dict[str, int] = {}
-    for labels, value in _rows(_checked(text), _SHARES):
+    for labels, value in _rows(text, name):
         path = labels.get("id", "")
         if not path.startswith("/"):
             continue
         if not (value.is_integer() and 0 <= value <= _LARGEST):
-            raise InputError(f"{_SHARES} of {_shown(path)} is {value:g}, which is no number of shares; {_AGAIN}")
+            raise InputError(f"{name} of {_shown(path)} is {value:g}, which is no number of {what}; {_AGAIN}")
         if found.setdefault(path, int(value)) != value:
-            raise InputError(f"{_SHARES} of {_shown(path)} is both {found[path]} and {value:g}; {_AGAIN}")
+            raise InputError(f"{name} of {_shown(path)} is both {found[path]} and {value:g}; {_AGAIN}")
     return found
 
 

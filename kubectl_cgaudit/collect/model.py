@@ -1,4 +1,4 @@
-"""What is kept of a cluster: the few numbers and names an audit needs. No env, annotations or secrets."""
+"""What is kept of a cluster: the few numbers and names an audit needs. No env or secrets, and of annotations those of four keys."""
 
 from typing import Literal
 
@@ -11,6 +11,12 @@ COMPETING: tuple[Role, ...] = ("app", "sidecar")
 there once its pod is created anew."""
 Presence = Literal["running", "expected", "gone"]
 NodeKind = Literal["linux", "windows", "virtual", "unusable"]
+PARTITIONED, RESOURCES = "target.workload.openshift.io/", "resources.workload.openshift.io/"
+UNIFIED, CPU_QUOTA = "unified-cgroup.crio.io/", "cpu-quota.crio.io"
+ANNOTATIONS = (PARTITIONED, RESOURCES, UNIFIED, CPU_QUOTA)
+"""The beginnings of the keys of a pod's annotations that are kept: those that decide weights and quotas (`cgroups/crio.py`)."""
+LONGEST_ANNOTATION = 256
+"""The most bytes of a value that is kept."""
 
 
 class Container(Struct, frozen=True, gc=False):
@@ -19,6 +25,7 @@ class Container(Struct, frozen=True, gc=False):
     name: str
     role: Role
     request_milli: int | None
+    """What is allocated, which its cgroup follows: the spec's, but for a resize that is not granted yet."""
     limit_milli: int | None
     presence: Presence
     """running: its cgroup exists; expected: it will (again) have one; gone: it has ended, or has not begun."""
@@ -29,6 +36,8 @@ class Container(Struct, frozen=True, gc=False):
     """Whether it mounts the host's /sys/fs/cgroup, or what that lies in."""
     started: str | None
     """When the running container was created, RFC 3339: these sort as text."""
+    spec_request_milli: int | None
+    """What the spec says, which the Burstable slice is summed from."""
 
 
 class Owner(Struct, frozen=True, order=True, gc=False):
@@ -55,6 +64,12 @@ class Alike(Struct, frozen=True, gc=False):
     read_back_milli: int | None
     allocated_milli: int | None
     resizing: bool
+    spec_request_milli: int | None
+    """The pod-level request of the spec; `request_milli` is what is allocated."""
+    annotations: tuple[tuple[str, str], ...] = ()
+    """Those whose keys begin with one of ANNOTATIONS, by key."""
+    annotations_left_out: int = 0
+    """How many of these are longer than LONGEST_ANNOTATION."""
 
 
 class Pod(Struct, frozen=True, gc=False):
@@ -98,8 +113,13 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def request_milli(self) -> int | None:
-        """spec.resources.requests."""
+        """spec.resources.requests, or what is allocated while a resize is not granted."""
         return self.alike.request_milli
+
+    @property
+    def spec_request_milli(self) -> int | None:
+        """spec.resources.requests, also where another amount is allocated."""
+        return self.alike.spec_request_milli
 
     @property
     def limit_milli(self) -> int | None:
@@ -115,6 +135,11 @@ class Pod(Struct, frozen=True, gc=False):
     def present(self) -> tuple[Container, ...]:
         """Those that are not gone."""
         return tuple([container for container in self.alike.containers if container.presence != "gone"])
+
+    @property
+    def annotations(self) -> tuple[tuple[str, str], ...]:
+        """Those that decide weights and quotas, by key."""
+        return self.alike.annotations
 
     @property
     def controller(self) -> Owner | None:
@@ -208,6 +233,8 @@ class KubeletAnswers(Struct, frozen=True):
     problems: tuple[str, ...]
     pod_level: bool | None = None
     """Whether its feature gate PodLevelResources is on; None where /metrics does not say it."""
+    quotas: dict[str, tuple[int, int]] | None = None
+    """Quota and period in microseconds by cgroup path, of cgroups with a quota; None if it shows none at all."""
 
     @property
     def without_kubepods(self) -> bool:

@@ -1,11 +1,14 @@
 """From an API object to the few numbers that are kept of it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from kubectl_cgaudit.collect import wire
 from kubectl_cgaudit.collect.api_groups import qualified
 from kubectl_cgaudit.collect.model import (
+    ANNOTATIONS,
+    LONGEST_ANNOTATION,
     Alike,
     Container,
     Handler,
@@ -34,6 +37,9 @@ _RESIZES = {"PodResizePending", "PodResizeInProgress"}
 _NOT_GRANTED = {"Proposed", "Deferred", "Infeasible"}
 _FARGATE = "eks.amazonaws.com/compute-type"
 _TYPE_LABELS = ("type", "liqo.io/type")
+_MIRROR = "kubernetes.io/config.mirror"
+"""The uid that a static pod has on its node."""
+_LONGEST_KEY = 253 + 1 + 63
 _NO_SPEC, _NO_STATUS, _UNSAID = wire.PodSpec(), wire.PodStatus(), wire.Resources()
 
 
@@ -117,9 +123,12 @@ def pod(raw: wire.Pod, selects: Selects, same: Same, *, measured: bool = True) -
     pod_level, actual = spec.resources or _UNSAID, status.resources or _UNSAID
     request = _amount(pod_level.requests, "spec.resources.requests.cpu")
     limit = _amount(pod_level.limits, "spec.resources.limits.cpu")
-    mark = meta.annotations.mirror if meta.annotations else None
+    mark = _text(meta.annotations.get(_MIRROR)) if meta.annotations else None
+    annotations = _annotations(meta.annotations) if meta.annotations else {}
+    kept = {key: value for key, value in annotations.items() if value is not None}
     allocated = _amount(status.allocated_resources, "status.allocatedResources.cpu")
     overhead = _amount(spec.overhead, "spec.overhead.cpu") or 0
+    asked = request
     if resizing and request is not None and allocated is not None:
         # As for a container: the pod's cgroup still carries what the kubelet has allocated, the overhead included.
         own = max(0, allocated - overhead)
@@ -142,9 +151,25 @@ def pod(raw: wire.Pod, selects: Selects, same: Same, *, measured: bool = True) -
         read_back_milli=_amount(actual.requests, "status.resources.requests.cpu"),
         allocated_milli=None if resizing else allocated,
         resizing=resizing,
+        spec_request_milli=asked,
+        annotations=same(tuple(sorted(kept.items()))),
+        annotations_left_out=len(annotations) - len(kept),
     )
     uid = (mark or meta.uid or "") if measured else ""
     return Pod(name=meta.name, uid=uid, node=same(spec.node_name or None), alike=same(alike))
+
+
+def _annotations(annotations: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return those that decide weights and quotas, by key; None for the value of one that is too long to be kept."""
+    return {
+        key: value if len(value.encode(errors="surrogatepass")) <= LONGEST_ANNOTATION and len(key) <= _LONGEST_KEY else None
+        for key, value in annotations.items()
+        if key.startswith(ANNOTATIONS) and isinstance(value, str)
+    }
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _is_resizing(status: wire.PodStatus) -> bool:
@@ -218,7 +243,7 @@ def _container(
     measured: bool,
 ) -> Container:
     resources = spec.resources or _UNSAID
-    request = _amount(resources.requests, "requests.cpu of container ", spec.name)
+    request = asked = _amount(resources.requests, "requests.cpu of container ", spec.name)
     limit = _amount(resources.limits, "limits.cpu of container ", spec.name)
     if status and status.allocated_resources and request is not None:
         allocated = _amount(status.allocated_resources, "allocatedResources.cpu of container ", spec.name)
@@ -240,6 +265,7 @@ def _container(
         image=same(spec.image or ""),
         sees_cgroups=sees,
         started=state.running.started_at if measured and state and state.running else None,
+        spec_request_milli=asked,
     )
 
 

@@ -56,6 +56,9 @@ class _Pod(Struct, frozen=True, gc=False):
     read_back_milli: int | None
     allocated_milli: int | None
     resizing: bool
+    spec_request_milli: int | None
+    annotations: tuple[tuple[str, str], ...] = ()
+    annotations_left_out: int = 0
 
 
 class _Saved(Struct, frozen=True):
@@ -205,7 +208,8 @@ def _problems(saved: _Saved) -> Iterator[str]:
             yield f"{field} of {part.name} is no amount"
     for name, answers in (saved.kubelets or {}).items():
         config = asdict(answers.config) if answers.config else {}
-        if answers.node != name or any(_not_amounts({**config, **answers.shares})):
+        quotas = {f"{path} {part}": own for path, both in (answers.quotas or {}).items() for part, own in enumerate(both)}
+        if answers.node != name or any(map(_not_amounts, (config, answers.shares, quotas))):
             yield f"the kubelet answers of {name} are not what a kubelet says"
 
 

@@ -1,5 +1,7 @@
 """The parts of the API's objects that are decoded; everything else is skipped unread."""
 
+from typing import Any
+
 from msgspec import DecodeError, Raw, Struct, field
 
 Quantity = str | int | float
@@ -29,12 +31,6 @@ class OwnerReference(Struct, gc=False, rename="camel"):
     api_version: str | None = None
 
 
-class StaticPodMark(Struct, gc=False):
-    """The one annotation that is read: the uid a static pod has on its node."""
-
-    mirror: str | None = field(default=None, name="kubernetes.io/config.mirror")
-
-
 class Metadata(Struct, rename="camel", gc=False):
     """metadata."""
 
@@ -43,7 +39,13 @@ class Metadata(Struct, rename="camel", gc=False):
     uid: str | None = None
     labels: dict[str, str] | None = None
     owner_references: list[OwnerReference] | None = None
-    annotations: StaticPodMark | None = None
+
+
+class PodMetadata(Metadata, rename="camel", gc=False):
+    """metadata of a Pod."""
+
+    annotations: dict[str, Any] | None = None
+    """All of them, for as long as the pod is reduced: few keys are kept."""
 
 
 class VolumeMount(Struct, gc=False):
@@ -150,7 +152,7 @@ class PodStatus(Struct, rename="camel", gc=False):
 class Pod(Struct, gc=False):
     """v1 Pod."""
 
-    metadata: Metadata = field(default_factory=Metadata)
+    metadata: PodMetadata = field(default_factory=PodMetadata)
     spec: PodSpec | None = None
     status: PodStatus | None = None
 

@@ -100,6 +100,8 @@ class Platform(Struct, frozen=True, forbid_unknown_fields=True):
     """The rule of the reserve that the kubelet enforces on system.slice."""
     reserve_match: dict[str, str] = {}
     """The nodes on which it does, as a row's `match`."""
+    pod_quota: Literal["rounded"] | None = None
+    """Its kubelet rounds a pod's quota up, though by its version it would not."""
     next_of: dict[str, str] = {}
     """The nodes whose next release may be this one, as a row's `match`: it changes what competes at their root."""
     next_within: tuple[dict[str, str], ...] = ()

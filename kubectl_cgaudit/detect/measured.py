@@ -10,9 +10,15 @@ from typing import Literal
 
 from msgspec import Struct
 
-from kubectl_cgaudit.cgroups import paths
+from kubectl_cgaudit.cgroups import crio, paths
 from kubectl_cgaudit.cgroups.paths import Driver
-from kubectl_cgaudit.cgroups.pods import container_shares, may_count_pod_level, pod_level_resources, pod_shares
+from kubectl_cgaudit.cgroups.pods import (
+    container_shares,
+    may_count_pod_level,
+    pod_level_resources,
+    pod_shares,
+    spec_request,
+)
 from kubectl_cgaudit.cgroups.version import RESIZES_FROM, KubeletVersion
 from kubectl_cgaudit.cgroups.weights import (
     DEFAULT_WEIGHT,
@@ -21,6 +27,7 @@ from kubectl_cgaudit.cgroups.weights import (
     Formula,
     linear,
     linear_inverse,
+    milli_to_shares,
     quadratic,
 )
 from kubectl_cgaudit.collect.model import KubeletAnswers, Pod
@@ -28,9 +35,42 @@ from kubectl_cgaudit.detect import configured
 from kubectl_cgaudit.detect.evidence import Evidence, Strength
 from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.runtime import named_by, sets_none
-from kubectl_cgaudit.detect.state import DEFAULT_HANDLER, SYSTEM_SLICE, CgroupVersion
+from kubectl_cgaudit.detect.state import DEFAULT_HANDLER, PERIOD_US, SYSTEM_SLICE, CgroupVersion
 
 CADVISOR = "kubelet /metrics/cadvisor"
+INNER = "/container"
+"""What crun adds to a scope for the cgroup that it runs the container in."""
+
+
+class Shown(Struct, frozen=True, gc=False):
+    """What a kubelet shows of a cgroup."""
+
+    value: int | None = None
+    """Shares on v1, a weight on v2; None where it is not shown."""
+    quota_us: int | None = None
+    """None for no quota, where `has_quota`; else it is not shown."""
+    has_quota: bool = False
+
+
+NOT_SHOWN = Shown()
+
+
+class ShownPod(Struct, frozen=True, gc=False):
+    """What a kubelet shows of a pod, and of its containers that are not gone."""
+
+    own: Shown
+    containers: tuple[Shown, ...]
+
+
+class ShownSlices(Struct, frozen=True, gc=False):
+    """The values of the cgroups above the pods, as a kubelet shows them; None where it does not."""
+
+    kubepods: int | None = None
+    burstable: int | None = None
+    besteffort: int | None = None
+
+
+NO_SLICES = ShownSlices()
 
 
 class WeighedContainer(Struct, frozen=True):
@@ -50,6 +90,51 @@ def weight_of_shown(shown: int) -> int | None:
     """The weight that cAdvisor shows as `shown` shares, or None if no weight is shown so."""
     weight = 1 - (-(shown - 2) * 9999 // 262142)
     return weight if 1 <= weight <= MAX_WEIGHT and linear_inverse(weight) == shown else None
+
+
+def slices(answers: KubeletAnswers, version: CgroupVersion) -> ShownSlices:
+    """Return what a kubelet shows of the cgroups above the pods."""
+    by_path = driver(answers)
+    if by_path is None or not usable(answers):
+        return NO_SLICES
+    found = (paths.kubepods(by_path), paths.qos("Burstable", by_path), paths.qos("BestEffort", by_path))
+    return ShownSlices(*(_value(answers, path, version) for path in found))
+
+
+def shown_pods(answers: KubeletAnswers, placed: Iterable[PlacedPod], version: CgroupVersion) -> tuple[ShownPod, ...]:
+    """Return what a kubelet shows of each pod; nothing at all where it shows no cgroups."""
+    by_path = driver(answers)
+    if by_path is None or not usable(answers):
+        return ()
+    return tuple(_shown_pod(answers, pod, by_path, version) for pod, _ in placed)
+
+
+def _shown_pod(answers: KubeletAnswers, pod: Pod, by_path: Driver, version: CgroupVersion) -> ShownPod:
+    parent = paths.pod(pod, by_path)
+    weights = crio.asked(pod).weights
+    of_containers = []
+    for container in pod.present:
+        scope = paths.container(container.runtime_id, parent, by_path)
+        shown = _shown(answers, scope, version)
+        if shown is NOT_SHOWN and scope is not None:
+            inner = _shown(answers, f"{scope}{INNER}", version)
+            # What is written by an annotation stands in the inner cgroup alone; and the scope has the quota as systemd rounds it.
+            value = None if container.name in weights else inner.value
+            shown = Shown(value, None, inner.has_quota and inner.quota_us is None) if inner is not NOT_SHOWN else inner
+        of_containers.append(shown)
+    return ShownPod(_shown(answers, parent, version), tuple(of_containers))
+
+
+def _shown(answers: KubeletAnswers, path: str | None, version: CgroupVersion) -> Shown:
+    if path is None or path not in answers.shares:
+        return NOT_SHOWN
+    quota = (answers.quotas or {}).get(path)
+    return Shown(_value(answers, path, version), quota[0] if quota else None, answers.quotas is not None)
+
+
+def _value(answers: KubeletAnswers, path: str, version: CgroupVersion) -> int | None:
+    shown = answers.shares.get(path)
+    return shown if shown is None or version == "v1" else weight_of_shown(shown)
 
 
 def usable(answers: KubeletAnswers) -> bool:
@@ -134,9 +219,43 @@ def evidence(
         kernel = {each.about: each.value for each in shown}
         yield from configured.evidence(answers.config, version or known, by_path, kubelet, kernel)
     yield from shown
-    if (version or known) == "v2" and by_path and usable(answers):
+    if answers.config is None:
+        yield from _of_periods(answers)
+    now = version or known
+    if now is None or by_path is None or not usable(answers):
+        return
+    yield from _of_burstable(slices(answers, now).burstable, pods, now, kubelet)
+    if now == "v2":
         yield from _of_pods(answers, pods, by_path, kubelet)
         yield from _of_handlers(container_formulas(answers, pods, kubelet), kubelet)
+
+
+def _of_periods(answers: KubeletAnswers) -> Iterator[Evidence]:
+    """The period of quotas, where all have one that is not the default."""
+    periods = {period for path, (_, period) in (answers.quotas or {}).items() if path.startswith("/kubepods")}
+    if len(periods) == 1 and periods != {PERIOD_US}:
+        yield Evidence("period", str(*periods), "certain", CADVISOR, f"quotas have a period of {periods.pop()} us")
+
+
+def _of_burstable(
+    value: int | None, placed: Sequence[PlacedPod], version: CgroupVersion, kubelet: KubeletVersion | None
+) -> Iterator[Evidence]:
+    """Whether pods for management partitions are counted in the Burstable slice, where its value tells that."""
+    pods = [pod for pod, _ in placed if pod.qos == "Burstable"]
+    asked = [(spec_request(pod, kubelet), crio.asked(pod).partitioned) for pod in pods]
+    everything = _slice_value(sum(milli for milli, _ in asked), version)
+    without = _slice_value(sum(milli for milli, left_out in asked if not left_out), version)
+    if value == everything != without:
+        saw = f"the Burstable slice has {value}, the sum of all its pods; without management pods it were {without}"
+        yield Evidence("burstable", "all", "certain", CADVISOR, saw)
+    elif value == without != everything:
+        saw = f"the Burstable slice has {value}, without management pods; with them it were {everything}"
+        yield Evidence("burstable", "partitioned", "certain", CADVISOR, saw)
+
+
+def _slice_value(milli: int, version: CgroupVersion) -> int:
+    shares = milli_to_shares(milli)
+    return shares if version == "v1" else linear(shares)
 
 
 def _of_system(answers: KubeletAnswers, version: CgroupVersion | None) -> Iterator[Evidence]:
@@ -177,10 +296,13 @@ def container_formulas(
     found = []
     for pod, handler in placed:
         parent = paths.pod(pod, by_path) if _decides(pod, answers, kubelet) else None
+        annotated = crio.asked(pod).weights
         for container in pod.containers:
             weight = _weight(answers, paths.container(container.runtime_id, parent, by_path))
-            shares = container_shares(container, pod, kubelet)
-            formula = decide(shares, weight)
+            by_crio = (container.runtime_id or "").startswith(crio.SCHEME)
+            shares = container_shares(container, pod, kubelet, by_crio=by_crio)
+            # What an annotation writes no formula makes.
+            formula = None if by_crio and container.name in annotated else decide(shares, weight)
             if formula and weight:
                 started = container.started or ""
                 found.append(
@@ -204,7 +326,7 @@ def shares_at(answers: KubeletAnswers, path: str | None) -> int | None:
     if path is None:
         return None
     # crun runs the container one cgroup below its scope; both carry the weight.
-    return answers.shares.get(path, answers.shares.get(f"{path}/container"))
+    return answers.shares.get(path, answers.shares.get(f"{path}{INNER}"))
 
 
 def _weight(answers: KubeletAnswers, path: str | None) -> int | None:

@@ -17,6 +17,8 @@ from itertools import product
 
 from msgspec.structs import replace
 
+from kubectl_cgaudit.cgroups import crio
+from kubectl_cgaudit.cgroups.pods import spec_request
 from kubectl_cgaudit.cgroups.weights import Formula
 from kubectl_cgaudit.collect.model import Cluster, Node
 from kubectl_cgaudit.detect import gather, reading, runtime, states
@@ -38,6 +40,7 @@ def settle(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tup
     pieces = _pieces(node, placed, cluster, rules)
     state = ladder(node, rules, pieces)
     states.check_units(rules, node, state)
+    state = _with_crio(state, node, placed)
     leftovers = _leftovers(state, gather.containers(node, placed, cluster, state.settled_cgroup))
     return replace(state, leftovers=leftovers) if leftovers else state
 
@@ -48,7 +51,18 @@ def settle_as_told(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, ru
     state = _fold(_weakly(node.kubelet_version, _weighed(pieces)), pieces, "certain")
     state = states.apply(rules, node, state)
     states.check_units(rules, node, state)
-    return replace(state, evidence=pieces)
+    return _with_crio(replace(state, evidence=pieces), node, placed)
+
+
+def _with_crio(state: State, node: Node, placed: Sequence[PlacedPod]) -> State:
+    """Return the state with what matters where the container runtime is CRI-O."""
+    if not node.runtime_version.startswith(crio.SCHEME):
+        return state
+    partitioned = any(
+        pod.qos == "Burstable" and crio.asked(pod).partitioned and spec_request(pod, state.kubelet_version)
+        for pod, _ in placed
+    )
+    return replace(state, crio=True, partitioned_pods=partitioned)
 
 
 def _pieces(node: Node, placed: Sequence[PlacedPod], cluster: Cluster, rules: tuple[Rule, ...]) -> tuple[Evidence, ...]:

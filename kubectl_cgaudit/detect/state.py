@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from kubectl_cgaudit.cgroups.paths import Driver
-from kubectl_cgaudit.cgroups.version import KubeletVersion
+from kubectl_cgaudit.cgroups.version import KubeletVersion, rounds_pod_quota
 from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, FORMULAS, Formula, linear
 from kubectl_cgaudit.detect.evidence import CONFIGZ, NOT_QUADRATIC, Confidence, Evidence
 from kubectl_cgaudit.detect.runtime import Runtime, of_handler, of_name
@@ -88,6 +88,10 @@ class State(Struct, frozen=True):
     """The top-level cgroup in which the kubelet and the container runtime run."""
     platform: tuple[tuple[str, str], ...] = ()
     """What else a row of the catalogue says of the kubelet of this platform, by the row's subject."""
+    crio: bool = False
+    """The container runtime is CRI-O, which reads annotations of pods."""
+    partitioned_pods: bool = False
+    """Of a node with CRI-O: some of its Burstable pods are for a management partition, and ask for CPU."""
 
     @property
     def settled_cgroup(self) -> CgroupVersion | None:
@@ -141,6 +145,19 @@ class Setup(Struct, frozen=True, dict=True):
     """Whether it is known which of the values at the root the kubelet writes: the others are systemd's."""
     services: str = SYSTEM_SLICE
     """The top-level cgroup in which the kubelet and the container runtime run."""
+    crio: bool = False
+    """The container runtime is CRI-O, which reads annotations of pods."""
+    partitioned: bool = False
+    """Its kubelet does not count pods for management partitions in the Burstable slice."""
+    rounded: bool = False
+    """Its kubelet rounds a pod's quota up, though by its version it would not."""
+    measured: bool = False
+    """Where its kubelet shows a cgroup, that stands in place of what is predicted."""
+
+    @property
+    def rounds_pod_quota(self) -> bool:
+        """Whether the kubelet writes a pod's quota rounded up to 10 ms with the systemd driver."""
+        return self.rounded or rounds_pod_quota(self.kubelet_version)
 
     @property
     def top_level(self) -> tuple[tuple[str, int], ...]:
@@ -194,7 +211,7 @@ class Question(Struct, frozen=True):
     """Something of a node that is not settled. Its first answer is the most plausible one."""
 
     about: str
-    """`cgroup`, `reserve`, `runtime` for all open handlers together, or what a target leaves open."""
+    """`cgroup`, `reserve`, `burstable`, `runtime` for all open handlers together, or what a target leaves open."""
     confidence: Confidence
     """probable: the first answer is a default; unknown: the order of the answers says little."""
     handlers: tuple[tuple[str, Confidence], ...] = ()
@@ -224,6 +241,9 @@ def questions(state: State, handlers: Iterable[str]) -> tuple[Question, ...]:
         found.append(Question("cgroup", _how_open(state, "cgroup")))
     if _reserves(state) and state.basis_of("reserve").confidence == "probable":
         found.append(Question("reserve", "probable"))
+    if state.partitioned_pods and state.basis_of("burstable").confidence in ("probable", "unknown"):
+        # Where nobody says it, the kubelet is taken for upstream's, which counts every pod.
+        found.append(Question("burstable", "probable"))
     open_ = tuple((each, _how_open(state, f"runtime:{each}")) for each in _open_handlers(state, handlers))
     if open_:
         found.append(Question("runtime", "probable" if "probable" in dict(open_).values() else "unknown", open_))
@@ -255,6 +275,7 @@ def setups(state: State, handlers: Iterable[str], reserve_shares: int | None = N
     by_subject = {
         "cgroup": _versions(state),
         "reserve": [("reserve on system.slice", reserve_shares), ("no reserve on system.slice", None)],
+        "burstable": _of_burstable(state),
         "runtime": _runtimes(state, _open_handlers(state, handlers)),
     }
     open_ = [list(enumerate(by_subject[question.about])) for question in asked]
@@ -264,7 +285,7 @@ def setups(state: State, handlers: Iterable[str], reserve_shares: int | None = N
         answer = {question.about: value for question, (_, (_, value)) in zip(asked, choice, strict=True)}
         version: CgroupVersion = answer.get("cgroup") or state.cgroup or "v2"
         runtimes = {**dict(state.runtimes), **answer.get("runtime", {})}
-        setup = _setup(state, version, runtimes, answer.get("reserve", settled))
+        setup = _setup(state, version, runtimes, answer.get("reserve", settled), answer.get("burstable"))
         words = ", ".join(words for _, (words, _) in choice)
         found.append(Answered(words, tuple(place for place, _ in choice), setup))
     return tuple(found)
@@ -278,6 +299,12 @@ def _versions(state: State) -> _Answers:
     hinted = {each.value for each in state.evidence if each.about == "cgroup" and each.strength in ("probable", "hint")}
     first = state.cgroup or ("v1" if hinted == {"v1"} else "v2")
     return [(f"cgroup {version}", version) for version in sorted(VERSIONS, key=lambda version: version != first)]
+
+
+def _of_burstable(state: State) -> _Answers:
+    """Return what may be of the Burstable slice, what the platform does first."""
+    answers: _Answers = [("management pods counted", "all"), ("management pods not counted", "partitioned")]
+    return sorted(answers, key=lambda answer: answer[1] != dict(state.platform).get("burstable", "all"))
 
 
 def _runtimes(state: State, open_: Sequence[str]) -> _Answers:
@@ -312,8 +339,14 @@ def _running(state: State, handler: str, formula: Formula) -> Runtime:
     return known if known and known.formula == formula else of_handler(handler, formula)
 
 
-def _setup(state: State, version: CgroupVersion, runtimes: Mapping[str, Runtime], reserve_shares: int | None) -> Setup:
-    default = default_root_value(version)
+def _setup(
+    state: State,
+    version: CgroupVersion,
+    runtimes: Mapping[str, Runtime],
+    reserve_shares: int | None,
+    burstable: str | None,
+) -> Setup:
+    default, platform = default_root_value(version), dict(state.platform)
     reserved = {name: reserve_in_unit(shares, version) for name, shares in state.reserved}
     shown = {name for about, name in _top_level(state) if state.basis_of(about).source.startswith(CONFIGZ)}
     shown |= {name for name, shares in state.reserved if shares is not None}
@@ -342,4 +375,7 @@ def _setup(state: State, version: CgroupVersion, runtimes: Mapping[str, Runtime]
         enforced=tuple(sorted(shown | set_ if state.set_by == "kubelet" else shown)),
         reserves_known=state.set_by is not None or state.basis_of("reserves").confidence == "certain",
         services=state.services,
+        crio=state.crio,
+        partitioned=(burstable or platform.get("burstable")) == "partitioned",
+        rounded=platform.get("pod-quota") == "rounded",
     )

@@ -3,12 +3,14 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_cgaudit.cgroups.version import refuses_v1
 from kubectl_cgaudit.collect.model import Cluster, Node, Pod
 from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.detect.configured import platform_reserve
 from kubectl_cgaudit.detect.handlers import PlacedPod, placed_pods
+from kubectl_cgaudit.detect.measured import NO_SLICES, ShownPod, ShownSlices, shown_pods, slices
 from kubectl_cgaudit.detect.settle import settle
 from kubectl_cgaudit.detect.state import DEFAULT_HANDLER, Question, Setup, State, questions, setups
 from kubectl_cgaudit.detect.states import Rule
@@ -19,7 +21,18 @@ from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PodTree, predict
 from kubectl_cgaudit.same import Same
 from kubectl_cgaudit.text import named
 
-_ORDER = ("cgroup", "reserve", "set_by", "like:cgroup", "like:reserve", "like:runtime", "runtime", "unnamed")
+_ORDER = (
+    "cgroup",
+    "reserve",
+    "burstable",
+    "set_by",
+    "like:cgroup",
+    "like:reserve",
+    "like:burstable",
+    "like:runtime",
+    "runtime",
+    "unnamed",
+)
 """The questions, those that decide most first."""
 _NAMED = 5
 
@@ -148,7 +161,9 @@ def _compare_node(
     """Equal setups are held once, in `same`."""
     state = settle(node, placed, cluster, rules)
     handlers = sorted({handler for _, handler in placed})
-    outlines = shapes.outlines(placed, state.leftovers)
+    shown, slices = _shown(node, placed, cluster, state)
+    measured = bool(shown) or slices != NO_SLICES
+    outlines = shapes.outlines(placed, state.leftovers, shown)
     cases = []
     trees: dict[int, NodeTree] = {}
 
@@ -156,13 +171,13 @@ def _compare_node(
         # Many ways lead to one setup.
         known = trees.get(id(setup))
         if known is None:
-            known = trees[id(setup)] = predict(node, placed, setup, shapes, outlines)
+            known = trees[id(setup)] = predict(node, placed, setup, shapes, outlines, slices)
         return known
 
     version_known = state.settled_cgroup is not None
     asked = questions(state, handlers)
     for answered in setups(state, handlers, platform_reserve(state.reserve, node)):
-        now, own = same(answered.setup), tuple(zip(asked, answered.places, strict=True))
+        now, own = same(replace(answered.setup, measured=measured)), tuple(zip(asked, answered.places, strict=True))
         for way in ways(scenario, node, now, handlers, like.ways(node, handlers), version_known=version_known):
             then = same(way.setup)
             words = ", ".join([answered.when, *way.words] if answered.when else way.words)
@@ -171,6 +186,16 @@ def _compare_node(
     cases.sort(key=_rank)
     leading = {of: tuple([case.leads(of) for case in cases]) for of in (None, *handlers)}
     return Comparison(node, state, tuple(handlers), tuple(cases), bool(scenario.runtimes), leading)
+
+
+def _shown(
+    node: Node, placed: Sequence[PlacedPod], cluster: Cluster, state: State
+) -> tuple[tuple[ShownPod, ...], ShownSlices]:
+    """Return what a node's kubelet shows of its pods and slices; nothing where it was not asked, or the unit is not known."""
+    answers, version = (cluster.kubelets or {}).get(node.name), state.settled_cgroup
+    if answers is None or version is None:
+        return (), NO_SLICES
+    return shown_pods(answers, placed, version), slices(answers, version)
 
 
 def _rank(case: Case) -> tuple[int, int, list[int]]:

@@ -274,7 +274,7 @@ def after(
     Every container is created anew on the way: what is left over from before an earlier upgrade is gone. `unnamed` is what
     handlers run that do not say it; `by_kubelet`, that a kubelet set the values at the root of which nobody knows who did.
     """
-    setup = replace(now, leftovers=())
+    setup = replace(now, leftovers=(), measured=False)
     setup = _on_platform(setup, scenario.platform, node, by_kubelet=by_kubelet) if scenario.platform else setup
     setup = _on_cgroup(setup, "v2", by_kubelet=by_kubelet) if scenario.v2 else setup
     if scenario.new_runtime:
@@ -287,7 +287,7 @@ def after(
             ),
         )
     if scenario.kubelet:
-        setup = replace(setup, kubelet_version=scenario.kubelet)
+        setup = _with_kubelet(setup, scenario.kubelet)
     rules = [rule for rule in scenario.rules if rule.matches(node)]
     # Whichever rule says the version, the values of all of them have its unit.
     versions = [rule.cgroup for rule in rules if rule.cgroup]
@@ -317,13 +317,20 @@ def _on_platform(setup: Setup, platform: Platform, node: Node, *, by_kubelet: bo
             enforced=() if reserve is None else (SYSTEM_SLICE,),
             reserves_known=True,
         )
+    if kubelet := KubeletVersion.parse(platform.kubelet or ""):
+        setup = replace(_with_kubelet(setup, kubelet), rounded=platform.pod_quota == "rounded")
     return replace(
         setup,
         driver=platform.driver or setup.driver,
         services=platform.services or (SYSTEM_SLICE if platform.root is not None else setup.services),
-        kubelet_version=KubeletVersion.parse(platform.kubelet or "") or setup.kubelet_version,
         runtimes=tuple((handler, _of_formula(handler, run, platform.runtime)) for handler, run in setup.runtimes),
     )
+
+
+def _with_kubelet(setup: Setup, kubelet: KubeletVersion) -> Setup:
+    """Return the setup with another kubelet. What its platform says of a release's quotas it says of no other release."""
+    here = setup.kubelet_version is not None and setup.kubelet_version[:2] == kubelet[:2]
+    return replace(setup, kubelet_version=kubelet, rounded=setup.rounded and here)
 
 
 def _of_formula(handler: str, run: Runtime, formula: Formula | None) -> Runtime:
@@ -354,13 +361,13 @@ def _says_nothing(handler: str, run: Runtime) -> bool:
 
 
 def _ruled(setup: Setup, rule: Rule) -> Setup:
+    setup = _with_kubelet(setup, rule.kubelet_version) if rule.kubelet_version else setup
     runtimes = dict(setup.runtimes)
     runtimes.update((handler, run) for handler, run in rule.runtimes if handler in runtimes)
     return replace(
         setup,
         driver=rule.driver or setup.driver,
         kubelet_formula=rule.kubelet_formula or setup.kubelet_formula,
-        kubelet_version=rule.kubelet_version or setup.kubelet_version,
         system_slice=setup.system_slice if rule.system_slice is None else _fits(rule.system_slice, rule, setup),
         root=tuple(sorted({**dict(setup.root), **{n: _fits(v, rule, setup) for n, v in rule.root}}.items())),
         runtimes=tuple(sorted(runtimes.items())),

@@ -1,7 +1,7 @@
 """CPU quota: what `cpu.cfs_quota_us` (v1) and `cpu.max` (v2) hold, in microseconds a period."""
 
-from kubectl_cgaudit.cgroups.pods import container_limit, pod_limit
-from kubectl_cgaudit.cgroups.version import rounds_pod_quota
+from kubectl_cgaudit.cgroups.crio import takes_quota_off
+from kubectl_cgaudit.cgroups.pods import container_limit, container_shares, pod_limit
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.runtime import Runtime
 from kubectl_cgaudit.detect.state import PERIOD_US, Setup
@@ -44,25 +44,32 @@ def container_quota(container: Container, pod: Pod, setup: Setup, runtime: Runti
 
     On v1 crun makes no cgroup below the scope: there its raw value comes last, as the kernel takes none beyond the pod's.
     """
-    limit = container_limit(container, pod, setup.kubelet_version)
-    if limit is None or runtime.formula == "none" or not setup.cfs_quota:
-        return None
-    quota = milli_to_quota(limit, setup.period_us)
+    quota = _raw_quota(container, pod, setup, runtime)
     rounds = runtime.rounds_quota and not (runtime.name == "crun" and setup.cgroup == "v1")
-    return round_up(quota, setup.period_us) if setup.driver == "systemd" and rounds else quota
+    return round_up(quota, setup.period_us) if quota is not None and setup.driver == "systemd" and rounds else quota
+
+
+def _raw_quota(container: Container, pod: Pod, setup: Setup, runtime: Runtime) -> int | None:
+    """Return the quota that the runtime is told, or None for no limit."""
+    limit = container_limit(container, pod, setup.kubelet_version)
+    if limit is None or runtime.formula == "none" or not setup.cfs_quota or _is_off(container, pod, setup):
+        return None
+    return milli_to_quota(limit, setup.period_us)
+
+
+def _is_off(container: Container, pod: Pod, setup: Setup) -> bool:
+    """Return whether CRI-O takes the quota of a container away, as an annotation asks it to."""
+    return setup.crio and takes_quota_off(pod, container.name, container_shares(container, pod, setup.kubelet_version))
 
 
 def pod_quota(pod: Pod, setup: Setup) -> int | None:
     """Quota of a pod's cgroup, or None when the kubelet sets none."""
     limit = pod_limit(pod, setup.kubelet_version)
-    if limit is None or not setup.cfs_quota:
+    # CRI-O takes the pod's away with that of the first container.
+    if limit is None or not setup.cfs_quota or any(_is_off(container, pod, setup) for container in pod.containers):
         return None
     quota = milli_to_quota(limit, setup.period_us)
-    return (
-        round_up(quota, setup.period_us)
-        if setup.driver == "systemd" and rounds_pod_quota(setup.kubelet_version)
-        else quota
-    )
+    return round_up(quota, setup.period_us) if setup.driver == "systemd" and setup.rounds_pod_quota else quota
 
 
 def cannot_start(pod: Pod, container: Container, setup: Setup, handler_name: str) -> bool:

@@ -10,9 +10,10 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_cgaudit.cgroups import paths
-from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_SHARES, milli_to_shares, weight_of
+from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_SHARES, milli_to_shares
 from kubectl_cgaudit.collect.model import Container, Node, Pod, Qos
 from kubectl_cgaudit.detect.handlers import PlacedPod
+from kubectl_cgaudit.detect.measured import NO_SLICES, ShownSlices
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup
 from kubectl_cgaudit.lazy import Lazy
 from kubectl_cgaudit.predict.shape import QOS_CLASSES, Amounts, PodShape, Shapes, kubelet_value
@@ -40,6 +41,8 @@ class Cgroup(Struct, frozen=True):
     quota_us: int | None
     period_us: int
     share: float | None
+    measured: bool = False
+    """Whether the value is what the kubelet shows of the cgroup, and not predicted."""
 
     @property
     def value(self) -> int | None:
@@ -74,7 +77,14 @@ class PodTree:
             path = paths.pod(self.pod, self._setup.driver) if self._paths_too else None
             shape = self._shape
             self._cgroup = _kubelet_cgroup(
-                "pod", self.pod, path, shape.shares, shape.quota_us, self._share, self._setup
+                "pod",
+                self.pod,
+                path,
+                (shape.shares, shape.value),
+                shape.quota_us,
+                self._share,
+                self._setup,
+                measured=shape.measured[0],
             )
         return self._cgroup
 
@@ -85,8 +95,10 @@ class PodTree:
             shape = self._shape
             present = self.pod.present
             self._containers = tuple(
-                (container, self._container(container, amounts, part))
-                for container, amounts, part in zip(present, shape.containers, shape.part, strict=True)
+                (container, self._container(container, amounts, part, measured=measured))
+                for container, amounts, part, measured in zip(
+                    present, shape.containers, shape.part, shape.measured[1:], strict=True
+                )
             )
         return self._containers
 
@@ -95,7 +107,7 @@ class PodTree:
         """The fraction of the pod's CPU of each of these; None where it does not compete. The same on every node."""
         return self._shape.part
 
-    def _container(self, container: Container, amounts: Amounts, part: float | None) -> Cgroup:
+    def _container(self, container: Container, amounts: Amounts, part: float | None, *, measured: bool) -> Cgroup:
         shares, weight, quota = amounts
         setup = self._setup
         return Cgroup(
@@ -110,6 +122,7 @@ class PodTree:
             quota_us=quota,
             period_us=setup.period_us,
             share=None if part is None else self._share * part,
+            measured=measured,
         )
 
 
@@ -181,28 +194,34 @@ class NodeTree(Struct, frozen=True, eq=False):
     pods: PodTrees
     kubepods_shares: int
     burstable_shares: int
+    shown: ShownSlices = NO_SLICES
+    """What the kubelet shows of the slices, where that counts."""
 
     @property
     def root(self) -> tuple[Cgroup, ...]:
         """system.slice first, then the others that want CPU."""
-        setup, total = self.setup, root_total(self.setup, self.kubepods_shares)
+        setup, total = self.setup, self._root_total
         values = [(SYSTEM_SLICE, setup.system_slice), *setup.root]
         return tuple(_root_cgroup(name, value, value / total, setup) for name, value in values)
 
     @property
     def system_share(self) -> float:
         """The fraction of the node's CPU of system.slice."""
-        return self.setup.system_slice / root_total(self.setup, self.kubepods_shares)
+        return self.setup.system_slice / self._root_total
+
+    @property
+    def _root_total(self) -> int:
+        return root_total(self.setup, self.kubepods_value)
 
     @property
     def kubepods_value(self) -> int:
         """What all pods compete with at the root: shares on v1, weight on v2."""
-        return kubelet_value(self.kubepods_shares, self.setup)
+        return self.shown.kubepods or kubelet_value(self.kubepods_shares, self.setup)
 
     @property
     def kubepods_share(self) -> float:
         """The fraction of the node's CPU of all pods."""
-        return self.kubepods_value / root_total(self.setup, self.kubepods_shares)
+        return self.kubepods_value / self._root_total
 
     @property
     def pods_to_system(self) -> float:
@@ -213,23 +232,26 @@ class NodeTree(Struct, frozen=True, eq=False):
     def kubepods(self) -> Cgroup:
         """All pods."""
         path = paths.kubepods(self.setup.driver)
-        return self._slice("kubepods", path, self.kubepods_shares, self.kubepods_share)
+        return self._slice("kubepods", path, self.kubepods_shares, self.kubepods_share, self.shown.kubepods)
 
     @property
     def burstable(self) -> Cgroup:
         """The slice of the Burstable pods."""
-        return self._of_class("Burstable", self.burstable_shares)
+        return self._of_class("Burstable", self.burstable_shares, self.shown.burstable)
 
     @property
     def besteffort(self) -> Cgroup:
         """The slice of the BestEffort pods."""
-        return self._of_class("BestEffort", MIN_SHARES)
+        return self._of_class("BestEffort", MIN_SHARES, self.shown.besteffort)
 
-    def _of_class(self, qos: Qos, shares: int) -> Cgroup:
-        return self._slice("qos", paths.qos(qos, self.setup.driver), shares, self.pods.slices[qos])
+    def _of_class(self, qos: Qos, shares: int, shown: int | None) -> Cgroup:
+        return self._slice("qos", paths.qos(qos, self.setup.driver), shares, self.pods.slices[qos], shown)
 
-    def _slice(self, level: Level, path: str, shares: int, share: float) -> Cgroup:
-        return _kubelet_cgroup(level, None, path, shares, None, share, self.setup)
+    def _slice(self, level: Level, path: str, shares: int, share: float, shown: int | None) -> Cgroup:
+        value = shown or kubelet_value(shares, self.setup)
+        return _kubelet_cgroup(
+            level, None, path, (shares, value), None, share, self.setup, measured=shown is not None
+        )
 
     def cgroups(self) -> Iterable[Cgroup]:
         """Every cgroup, parents before children."""
@@ -251,8 +273,8 @@ class NodeTree(Struct, frozen=True, eq=False):
 
 
 def root_total(setup: Setup, kubepods: int) -> int:
-    """What competes at the root of a node, together: its kubepods, of so many shares, system.slice and the others."""
-    return kubelet_value(kubepods, setup) + setup.system_slice + sum(value for _, value in setup.root)
+    """What competes at the root of a node, together: its kubepods, of this value, system.slice and the others."""
+    return kubepods + setup.system_slice + sum(value for _, value in setup.root)
 
 
 def predict(
@@ -261,16 +283,20 @@ def predict(
     setup: Setup,
     shapes: Shapes | None = None,
     outlines: Sequence[int] | None = None,
+    shown: ShownSlices = NO_SLICES,
 ) -> NodeTree:
     """The tree of a node. `placed` are its active pods; trees that share `shapes` work out equal pods once.
 
-    `outlines` are those of the pods, for who has asked `shapes` for them.
+    `outlines` are those of the pods, for who has asked `shapes` for them. Where measured values count in this setup, those of
+    the slices are in `shown`.
     """
     shapes = shapes or Shapes()
     outlines = shapes.outlines(placed, setup.leftovers) if outlines is None else outlines
     table = shapes.under(setup)
+    shown = shown if setup.measured else NO_SLICES
     kubepods = milli_to_shares(node.capacity_milli if setup.from_capacity else node.allocatable_milli)
-    share = kubelet_value(kubepods, setup) / root_total(setup, kubepods)
+    value = shown.kubepods or kubelet_value(kubepods, setup)
+    share = value / root_total(setup, value)
 
     # Inside kubepods compete the Guaranteed pods, and each slice that holds something hungry.
     totals = [0] * len(QOS_CLASSES)
@@ -280,16 +306,16 @@ def predict(
         if shape.wants_cpu:
             totals[shape.qos] += shape.value
         if shape.qos == _BURSTABLE:
-            requests += shape.request_milli
+            requests += shape.counted_milli
     burstable = milli_to_shares(requests)
     values = (
         totals[_GUARANTEED],
-        kubelet_value(burstable, setup) if totals[_BURSTABLE] else 0,
-        kubelet_value(MIN_SHARES, setup) if totals[_BESTEFFORT] else 0,
+        shown.burstable or kubelet_value(burstable, setup) if totals[_BURSTABLE] else 0,
+        shown.besteffort or kubelet_value(MIN_SHARES, setup) if totals[_BESTEFFORT] else 0,
     )
     total = sum(values)
     slices = tuple([share * value / total if total else 0.0 for value in values])
-    return NodeTree(setup, PodTrees(placed, outlines, setup, table, tuple(totals), slices), kubepods, burstable)
+    return NodeTree(setup, PodTrees(placed, outlines, setup, table, tuple(totals), slices), kubepods, burstable, shown)
 
 
 def _root_cgroup(name: str, value: int, share: float, setup: Setup) -> Cgroup:
@@ -298,8 +324,20 @@ def _root_cgroup(name: str, value: int, share: float, setup: Setup) -> Cgroup:
 
 
 def _kubelet_cgroup(
-    level: Level, pod: Pod | None, path: str | None, shares: int, quota: int | None, share: float, setup: Setup
+    level: Level,
+    pod: Pod | None,
+    path: str | None,
+    amounts: tuple[int, int],
+    quota: int | None,
+    share: float,
+    setup: Setup,
+    *,
+    measured: bool,
 ) -> Cgroup:
-    weight = weight_of(shares, setup.kubelet_formula) if setup.cgroup == "v2" else None
+    """Return a cgroup that the kubelet writes, from the shares that are asked for and the value it has."""
+    shares, value = amounts
+    shares, weight = (value, None) if setup.cgroup == "v1" else (shares, value)
     namespace, name = (pod.namespace, pod.name) if pod else (None, None)
-    return Cgroup(level, namespace, name, None, path, setup.cgroup, shares, weight, quota, setup.period_us, share)
+    return Cgroup(
+        level, namespace, name, None, path, setup.cgroup, shares, weight, quota, setup.period_us, share, measured
+    )
