@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kubectl_cgaudit.judge.upgrade import upgraded
 from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import Audit

@@ -1,9 +1,9 @@
 """What CRI-O, and the kubelet as OpenShift builds it, take from a pod's annotations.
 
-Source: cri-o pkg/config/workloads.go (`resourcesFromAnnotation`), internal/factory/container/container.go
-(`AddUnifiedResourcesFromAnnotations`) and internal/runtimehandlerhooks (`shouldCPUQuotaBeDisabled`, `isContainerRequestWholeCPU`),
-1.25 to 1.37; openshift/kubernetes pkg/kubelet/cm/qos_container_manager_linux.go (`setCPUCgroupConfig`). Whether CRI-O reads them is
-decided by its configuration, which no API shows: `[crio.runtime.workloads.management]`, and `allowed_annotations` of the handler.
+Source: cri-o of 2026-08-21, pkg/config/workloads.go (`resourcesFromAnnotation`), internal/factory/container/container.go
+(`AddUnifiedResourcesFromAnnotations`), internal/runtimehandlerhooks (`shouldCPUQuotaBeDisabled`, `isContainerRequestWholeCPU`);
+openshift/kubernetes pkg/kubelet/cm/qos_container_manager_linux.go (`setCPUCgroupConfig`). Whether CRI-O heeds them is decided
+by its configuration, which no API shows: `[crio.runtime.workloads.management]`, and `allowed_annotations` of the handler.
 """
 
 import base64

@@ -29,9 +29,7 @@ def may_count_pod_level(kubelet: KubeletVersion | None) -> bool:
     return kubelet is not None and KubeletVersion(1, 32, 0) <= kubelet < _POD_LEVEL_FROM
 
 
-def container_shares(
-    container: Container, pod: Pod, kubelet: KubeletVersion | None, *, by_crio: bool = False
-) -> int:
+def container_shares(container: Container, pod: Pod, kubelet: KubeletVersion | None, *, by_crio: bool = False) -> int:
     """Return the shares (2..262144) of a container: its request when the key exists, else its limit, else the pod's limit.
 
     `by_crio` counts the pod's annotations, which CRI-O reads and no other runtime does.

@@ -1,4 +1,4 @@
-"""What is kept of a cluster: the few numbers and names an audit needs. No env or secrets, and of annotations those of four keys."""
+"""What is kept of a cluster: the few numbers and names an audit needs. No env or secrets; of annotations, those of four keys."""
 
 from typing import Literal
 

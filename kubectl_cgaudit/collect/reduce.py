@@ -162,7 +162,9 @@ def pod(raw: wire.Pod, selects: Selects, same: Same, *, measured: bool = True) -
 def _annotations(annotations: Mapping[str, Any]) -> dict[str, str | None]:
     """Return those that decide weights and quotas, by key; None for the value of one that is too long to be kept."""
     return {
-        key: value if len(value.encode(errors="surrogatepass")) <= LONGEST_ANNOTATION and len(key) <= _LONGEST_KEY else None
+        key: value
+        if len(value.encode(errors="surrogatepass")) <= LONGEST_ANNOTATION and len(key) <= _LONGEST_KEY
+        else None
         for key, value in annotations.items()
         if key.startswith(ANNOTATIONS) and isinstance(value, str)
     }

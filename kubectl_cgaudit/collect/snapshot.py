@@ -208,7 +208,9 @@ def _problems(saved: _Saved) -> Iterator[str]:
             yield f"{field} of {part.name} is no amount"
     for name, answers in (saved.kubelets or {}).items():
         config = asdict(answers.config) if answers.config else {}
-        quotas = {f"{path} {part}": own for path, both in (answers.quotas or {}).items() for part, own in enumerate(both)}
+        quotas = {
+            f"{path} {part}": own for path, both in (answers.quotas or {}).items() for part, own in enumerate(both)
+        }
         if answers.node != name or any(map(_not_amounts, (config, answers.shares, quotas))):
             yield f"the kubelet answers of {name} are not what a kubelet says"
 

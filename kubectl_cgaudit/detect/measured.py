@@ -42,37 +42,6 @@ INNER = "/container"
 """What crun adds to a scope for the cgroup that it runs the container in."""
 
 
-class Shown(Struct, frozen=True, gc=False):
-    """What a kubelet shows of a cgroup."""
-
-    value: int | None = None
-    """Shares on v1, a weight on v2; None where it is not shown."""
-    quota_us: int | None = None
-    """None for no quota, where `has_quota`; else it is not shown."""
-    has_quota: bool = False
-
-
-NOT_SHOWN = Shown()
-
-
-class ShownPod(Struct, frozen=True, gc=False):
-    """What a kubelet shows of a pod, and of its containers that are not gone."""
-
-    own: Shown
-    containers: tuple[Shown, ...]
-
-
-class ShownSlices(Struct, frozen=True, gc=False):
-    """The values of the cgroups above the pods, as a kubelet shows them; None where it does not."""
-
-    kubepods: int | None = None
-    burstable: int | None = None
-    besteffort: int | None = None
-
-
-NO_SLICES = ShownSlices()
-
-
 class WeighedContainer(Struct, frozen=True):
     """A running container whose weight decides which formula its runtime used."""
 
@@ -90,51 +59,6 @@ def weight_of_shown(shown: int) -> int | None:
     """The weight that cAdvisor shows as `shown` shares, or None if no weight is shown so."""
     weight = 1 - (-(shown - 2) * 9999 // 262142)
     return weight if 1 <= weight <= MAX_WEIGHT and linear_inverse(weight) == shown else None
-
-
-def slices(answers: KubeletAnswers, version: CgroupVersion) -> ShownSlices:
-    """Return what a kubelet shows of the cgroups above the pods."""
-    by_path = driver(answers)
-    if by_path is None or not usable(answers):
-        return NO_SLICES
-    found = (paths.kubepods(by_path), paths.qos("Burstable", by_path), paths.qos("BestEffort", by_path))
-    return ShownSlices(*(_value(answers, path, version) for path in found))
-
-
-def shown_pods(answers: KubeletAnswers, placed: Iterable[PlacedPod], version: CgroupVersion) -> tuple[ShownPod, ...]:
-    """Return what a kubelet shows of each pod; nothing at all where it shows no cgroups."""
-    by_path = driver(answers)
-    if by_path is None or not usable(answers):
-        return ()
-    return tuple(_shown_pod(answers, pod, by_path, version) for pod, _ in placed)
-
-
-def _shown_pod(answers: KubeletAnswers, pod: Pod, by_path: Driver, version: CgroupVersion) -> ShownPod:
-    parent = paths.pod(pod, by_path)
-    weights = crio.asked(pod).weights
-    of_containers = []
-    for container in pod.present:
-        scope = paths.container(container.runtime_id, parent, by_path)
-        shown = _shown(answers, scope, version)
-        if shown is NOT_SHOWN and scope is not None:
-            inner = _shown(answers, f"{scope}{INNER}", version)
-            # What is written by an annotation stands in the inner cgroup alone; and the scope has the quota as systemd rounds it.
-            value = None if container.name in weights else inner.value
-            shown = Shown(value, None, inner.has_quota and inner.quota_us is None) if inner is not NOT_SHOWN else inner
-        of_containers.append(shown)
-    return ShownPod(_shown(answers, parent, version), tuple(of_containers))
-
-
-def _shown(answers: KubeletAnswers, path: str | None, version: CgroupVersion) -> Shown:
-    if path is None or path not in answers.shares:
-        return NOT_SHOWN
-    quota = (answers.quotas or {}).get(path)
-    return Shown(_value(answers, path, version), quota[0] if quota else None, answers.quotas is not None)
-
-
-def _value(answers: KubeletAnswers, path: str, version: CgroupVersion) -> int | None:
-    shown = answers.shares.get(path)
-    return shown if shown is None or version == "v1" else weight_of_shown(shown)
 
 
 def usable(answers: KubeletAnswers) -> bool:
@@ -224,7 +148,7 @@ def evidence(
     now = version or known
     if now is None or by_path is None or not usable(answers):
         return
-    yield from _of_burstable(slices(answers, now).burstable, pods, now, kubelet)
+    yield from _of_burstable(value_at(answers, paths.qos("Burstable", by_path), now), pods, now, kubelet)
     if now == "v2":
         yield from _of_pods(answers, pods, by_path, kubelet)
         yield from _of_handlers(container_formulas(answers, pods, kubelet), kubelet)
@@ -327,6 +251,12 @@ def shares_at(answers: KubeletAnswers, path: str | None) -> int | None:
         return None
     # crun runs the container one cgroup below its scope; both carry the weight.
     return answers.shares.get(path, answers.shares.get(f"{path}{INNER}"))
+
+
+def value_at(answers: KubeletAnswers, path: str, version: CgroupVersion) -> int | None:
+    """Return what a kubelet shows of the cgroup at this path: shares on v1, the weight on v2; None where it shows none."""
+    shown = answers.shares.get(path)
+    return shown if shown is None or version == "v1" else weight_of_shown(shown)
 
 
 def _weight(answers: KubeletAnswers, path: str | None) -> int | None:

@@ -52,7 +52,12 @@ class _Record(Struct, frozen=True, rename="camel"):
     """A part of the audit."""
 
 
-class Moment(_Record, frozen=True):
+Measured = Annotated[
+    bool, Meta(description="the value is what the kubelet shows of the cgroup; left out where it is predicted")
+]
+
+
+class Moment(_Record, frozen=True, omit_defaults=True):
     """A pod's or container's cgroup at one moment."""
 
     version: Literal["v1", "v2"]
@@ -64,6 +69,7 @@ class Moment(_Record, frozen=True):
     against_system: Annotated[Ratio | None, Meta(description="share / share of system.slice")]
     in_pod: Annotated[Fraction | None, Meta(description="containers: fraction of the pod's CPU; null for pods")]
     quota_us: Annotated[int | None, Meta(description="CPU quota a 100000 us period; null for none")]
+    measured: Measured = False
 
 
 class CaseChange(_Record, frozen=True, omit_defaults=True):
@@ -236,12 +242,13 @@ class EvidenceRecord(_Record, frozen=True):
     override: str = ""
 
 
-class QosMoment(_Record, frozen=True):
+class QosMoment(_Record, frozen=True, omit_defaults=True):
     """The pods of a QoS class at one moment. Guaranteed pods have no slice: theirs is the sum over the pods."""
 
     pods: int
     value: Annotated[int, Meta(description="what competes inside kubepods: shares on v1, weight on v2", ge=0)]
     share: Annotated[Fraction, Meta(description="fraction of the node's CPU; 0 if none of the pods wants CPU")]
+    measured: Measured = False
 
 
 class NodeMoment(_Record, frozen=True):
@@ -260,6 +267,9 @@ class NodeMoment(_Record, frozen=True):
     qos: Annotated[dict[str, QosMoment], Meta(description="by QoS class; empty in audits of schema 1.0")] = {}
     driver: Annotated[str, Meta(description="the cgroup driver; empty in audits of schema 1.0")] = ""
     root: Annotated[dict[str, Value], Meta(description="what else competes at the root, by its name")] = {}
+    measured: Annotated[bool, Meta(description="kubepods is what the kubelet shows of it, not what is predicted")] = (
+        False
+    )
 
 
 class NodeCase(_Record, frozen=True, omit_defaults=True):

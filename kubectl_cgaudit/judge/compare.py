@@ -5,13 +5,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_cgaudit.cgroups.version import refuses_v1
+from kubectl_cgaudit.cgroups.version import KubeletVersion, refuses_v1
 from kubectl_cgaudit.collect.model import Cluster, Node, Pod
 from kubectl_cgaudit.collect.progress import Progress, silent
+from kubectl_cgaudit.detect import measured, shown
 from kubectl_cgaudit.detect.configured import platform_reserve
 from kubectl_cgaudit.detect.handlers import PlacedPod, placed_pods
-from kubectl_cgaudit.detect.measured import NO_SLICES, ShownPod, ShownSlices, shown_pods, slices
 from kubectl_cgaudit.detect.settle import settle
+from kubectl_cgaudit.detect.shown import NO_SLICES, ShownPod, ShownSlices
 from kubectl_cgaudit.detect.state import DEFAULT_HANDLER, Question, Setup, State, questions, setups
 from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.errors import UsageError
@@ -159,11 +160,11 @@ def _compare_node(
     like: "_Like",
 ) -> Comparison:
     """Equal setups are held once, in `same`."""
+    placed = _heeded(node, placed, cluster)
     state = settle(node, placed, cluster, rules)
     handlers = sorted({handler for _, handler in placed})
-    shown, slices = _shown(node, placed, cluster, state)
-    measured = bool(shown) or slices != NO_SLICES
-    outlines = shapes.outlines(placed, state.leftovers, shown)
+    seen, slices = _shown(node, placed, cluster, state)
+    outlines = shapes.outlines(placed, state.leftovers, seen)
     cases = []
     trees: dict[int, NodeTree] = {}
 
@@ -177,7 +178,8 @@ def _compare_node(
     version_known = state.settled_cgroup is not None
     asked = questions(state, handlers)
     for answered in setups(state, handlers, platform_reserve(state.reserve, node)):
-        now, own = same(replace(answered.setup, measured=measured)), tuple(zip(asked, answered.places, strict=True))
+        now = same(replace(answered.setup, measured=bool(seen) or slices != NO_SLICES))
+        own = tuple(zip(asked, answered.places, strict=True))
         for way in ways(scenario, node, now, handlers, like.ways(node, handlers), version_known=version_known):
             then = same(way.setup)
             words = ", ".join([answered.when, *way.words] if answered.when else way.words)
@@ -195,7 +197,14 @@ def _shown(
     answers, version = (cluster.kubelets or {}).get(node.name), state.settled_cgroup
     if answers is None or version is None:
         return (), NO_SLICES
-    return shown_pods(answers, placed, version), slices(answers, version)
+    return shown.pods(answers, placed, version), shown.slices(answers, version)
+
+
+def _heeded(node: Node, placed: Sequence[PlacedPod], cluster: Cluster) -> Sequence[PlacedPod]:
+    """Return the pods without annotations of which their kubelet shows that nothing comes of them."""
+    answers, kubelet = (cluster.kubelets or {}).get(node.name), KubeletVersion.parse(node.kubelet_version)
+    known = measured.cgroup_version(answers, placed, kubelet) if answers else None
+    return shown.heeded(answers, placed, known[0], kubelet) if answers and known else placed
 
 
 def _rank(case: Case) -> tuple[int, int, list[int]]:

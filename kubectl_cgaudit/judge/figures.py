@@ -20,6 +20,7 @@ class Fixed(Struct, frozen=True, gc=False):
     nominal_ratio: float | None
     in_pod: float | None
     quota_us: int | None
+    measured: bool = False
 
 
 class Named(Struct, frozen=True, gc=False):
@@ -93,13 +94,14 @@ def fixed(shape: PodShape, setup: Setup) -> tuple[Fixed, ...]:
     """What a pod of this shape and its containers hold. Quotas become those of a period of 100000 us."""
     version, period_us = setup.cgroup, setup.period_us
     unit = default_root_value(version)
-    pod = Fixed(version, shape.value, rounded(shape.value / unit), None, _of_usual(shape.quota_us, period_us))
+    measured, *of_containers = shape.measured
+    pod = Fixed(version, shape.value, rounded(shape.value / unit), None, _of_usual(shape.quota_us, period_us), measured)
     containers = []
-    for (shares, weight, quota), part in zip(shape.containers, shape.part, strict=True):
+    for (shares, weight, quota), part, seen in zip(shape.containers, shape.part, of_containers, strict=True):
         value = None if shape.formula == "none" else shares if version == "v1" else weight
         ratio = None if value is None else rounded(value / unit)
         containers.append(
-            Fixed(version, value, ratio, rounded(part) if shape.wants_cpu else None, _of_usual(quota, period_us))
+            Fixed(version, value, ratio, rounded(part) if shape.wants_cpu else None, _of_usual(quota, period_us), seen)
         )
     return (pod, *containers)
 
@@ -116,7 +118,10 @@ def of_audit(pod: PodAudit) -> Figures:
         tuple(Named(each.name, each.role, each.request_milli, each.limit_milli) for each in pod.containers),
         tuple(tuple(case.when for case in cases) for cases in all_cases),
         tuple(
-            tuple(Fixed(each.version, each.value, each.nominal_ratio, each.in_pod, each.quota_us) for each in row)
+            tuple(
+                Fixed(each.version, each.value, each.nominal_ratio, each.in_pod, each.quota_us, each.measured)
+                for each in row
+            )
             for row in moments
         ),
         tuple(tuple(case.stops for case in cases) for cases in all_cases),

@@ -85,6 +85,7 @@ def _moment(tree: NodeTree, pods: Mapping[Qos, int], same: Same) -> NodeMoment:
         qos={qos: same(_qos(tree, qos, pods[qos])) for qos in QOS_CLASSES},
         driver=setup.driver,
         root=same(dict(setup.root), ("root", *setup.root)),
+        measured=tree.kubepods.measured,
     )
 
 
@@ -92,7 +93,7 @@ def _qos(tree: NodeTree, qos: Qos, count: int) -> QosMoment:
     if qos == "Guaranteed":
         return QosMoment(count, tree.pods.totals[qos], shown(tree.pods.slices[qos]))
     its_slice = tree.burstable if qos == "Burstable" else tree.besteffort
-    return QosMoment(count, its_slice.value or 0, shown(its_slice.share or 0.0))
+    return QosMoment(count, its_slice.value or 0, shown(its_slice.share or 0.0), its_slice.measured)
 
 
 def _runtime(state: State, handler: str, runtime: Runtime) -> str:

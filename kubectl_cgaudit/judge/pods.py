@@ -75,7 +75,14 @@ def _moments(comparison: Comparison, index: int, tree: NodeTree) -> list[Moment]
         against = None if own is None else own / system
         found.append(
             Moment(
-                each.version, each.value, each.nominal_ratio, rounded(own), rounded(against), each.in_pod, each.quota_us
+                each.version,
+                each.value,
+                each.nominal_ratio,
+                rounded(own),
+                rounded(against),
+                each.in_pod,
+                each.quota_us,
+                each.measured,
             )
         )
     return found

@@ -1,6 +1,6 @@
 """What a pod's cgroups hold whatever node it is on, worked out once for all pods that are alike."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -9,8 +9,8 @@ from kubectl_cgaudit.cgroups.pods import container_shares, pod_level_resources, 
 from kubectl_cgaudit.cgroups.weights import weight_of
 from kubectl_cgaudit.collect.model import COMPETING, Container, Pod, Qos
 from kubectl_cgaudit.detect.handlers import PlacedPod
-from kubectl_cgaudit.detect.measured import NOT_SHOWN, Shown, ShownPod
 from kubectl_cgaudit.detect.runtime import Runtime
+from kubectl_cgaudit.detect.shown import NOTHING, Shown, ShownPod
 from kubectl_cgaudit.detect.state import Leftover, Setup
 from kubectl_cgaudit.predict.quota import container_quota, pod_quota
 from kubectl_cgaudit.same import Same
@@ -176,11 +176,9 @@ def setup_key(setup: Setup, handler: str) -> object:
 def _shape(pod: Pod, handler: str, setup: Setup, shapes: Shapes, shown: ShownPod | None) -> PodShape:
     """Return the shape of a pod; what is `shown` of its cgroups stands in place of what is predicted."""
     formula, present = setup.runtime(handler).formula, pod.present
-    own = shown.own if shown else NOT_SHOWN
-    seen = shown.containers if shown and formula != "none" else (NOT_SHOWN,) * len(present)
-    weighed = [
-        _amounts(container, pod, setup, handler, here) for container, here in zip(present, seen, strict=True)
-    ]
+    own = shown.own if shown else NOTHING
+    seen = shown.containers if shown and formula != "none" else (NOTHING,) * len(present)
+    weighed = [_amounts(container, pod, setup, handler, here) for container, here in zip(present, seen, strict=True)]
     hungry = [container.role in COMPETING for container in present]
     values = [shares if setup.cgroup == "v1" else weight for shares, weight, _ in weighed]
     total = sum(value or 0 for value, wants in zip(values, hungry, strict=True) if wants)

@@ -13,7 +13,7 @@ from kubectl_cgaudit.cgroups import paths
 from kubectl_cgaudit.cgroups.weights import DEFAULT_SHARES, DEFAULT_WEIGHT, MIN_SHARES, milli_to_shares
 from kubectl_cgaudit.collect.model import Container, Node, Pod, Qos
 from kubectl_cgaudit.detect.handlers import PlacedPod
-from kubectl_cgaudit.detect.measured import NO_SLICES, ShownSlices
+from kubectl_cgaudit.detect.shown import NO_SLICES, ShownSlices
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup
 from kubectl_cgaudit.lazy import Lazy
 from kubectl_cgaudit.predict.shape import QOS_CLASSES, Amounts, PodShape, Shapes, kubelet_value
@@ -202,7 +202,10 @@ class NodeTree(Struct, frozen=True, eq=False):
         """system.slice first, then the others that want CPU."""
         setup, total = self.setup, self._root_total
         values = [(SYSTEM_SLICE, setup.system_slice), *setup.root]
-        return tuple(_root_cgroup(name, value, value / total, setup) for name, value in values)
+        measured = SYSTEM_SLICE if self.shown.system == setup.system_slice else ""
+        return tuple(
+            _root_cgroup(name, value, value / total, setup, measured=name == measured) for name, value in values
+        )
 
     @property
     def system_share(self) -> float:
@@ -249,9 +252,7 @@ class NodeTree(Struct, frozen=True, eq=False):
 
     def _slice(self, level: Level, path: str, shares: int, share: float, shown: int | None) -> Cgroup:
         value = shown or kubelet_value(shares, self.setup)
-        return _kubelet_cgroup(
-            level, None, path, (shares, value), None, share, self.setup, measured=shown is not None
-        )
+        return _kubelet_cgroup(level, None, path, (shares, value), None, share, self.setup, measured=shown is not None)
 
     def cgroups(self) -> Iterable[Cgroup]:
         """Every cgroup, parents before children."""
@@ -318,9 +319,10 @@ def predict(
     return NodeTree(setup, PodTrees(placed, outlines, setup, table, tuple(totals), slices), kubepods, burstable, shown)
 
 
-def _root_cgroup(name: str, value: int, share: float, setup: Setup) -> Cgroup:
+def _root_cgroup(name: str, value: int, share: float, setup: Setup, *, measured: bool) -> Cgroup:
     shares, weight = (value, None) if setup.cgroup == "v1" else (None, value)
-    return Cgroup("root", None, None, None, f"/{name}", setup.cgroup, shares, weight, None, setup.period_us, share)
+    version, period_us = setup.cgroup, setup.period_us
+    return Cgroup("root", None, None, None, f"/{name}", version, shares, weight, None, period_us, share, measured)
 
 
 def _kubelet_cgroup(

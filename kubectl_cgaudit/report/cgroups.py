@@ -23,7 +23,7 @@ def data(comparisons: Sequence[Comparison], pod: tuple[str, str] | None = None) 
     """`{"cgroups": [...]}`, a row a cgroup; of a `pod`, its namespace and name, its own rows and those that are of no pod.
 
     `now`, `after` and `stops` are those of the most plausible case, with its `confidence`. On a node with open questions a row
-    says `when` that is, and has the other cases in `cases`, the most plausible first.
+    says `when` that is, and has the other cases in `cases`, the most plausible first. What a kubelet shows is `measured`.
     """
     rows = (row for comparison in comparisons for row in _rows(comparison))
     return Rows(
@@ -82,7 +82,7 @@ def _pairs(case: Case) -> Iterator[_Pair]:
 def _moment(cgroup: Cgroup | None) -> dict[str, Any] | None:
     if cgroup is None:
         return None
-    return {
+    moment: dict[str, Any] = {
         "version": cgroup.version,
         "shares": cgroup.shares,
         "weight": cgroup.weight,
@@ -90,6 +90,7 @@ def _moment(cgroup: Cgroup | None) -> dict[str, Any] | None:
         "period_us": cgroup.period_us,
         "share": rounded(cgroup.share),
     }
+    return moment | {"measured": True} if cgroup.measured else moment
 
 
 def as_text(comparisons: Sequence[Comparison], screen: Screen = PLAIN) -> Iterator[str]:

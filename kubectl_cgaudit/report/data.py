@@ -72,7 +72,9 @@ def _pod(form: Form) -> list[str]:
 
     def changes(whens: Sequence[str], row: Sequence[Fixed], stops: Sequence[bool]) -> list[CaseChange]:
         moments = [
-            Moment(each.version, each.value, each.nominal_ratio, BLANK, BLANK, each.in_pod, each.quota_us)
+            Moment(
+                each.version, each.value, each.nominal_ratio, BLANK, BLANK, each.in_pod, each.quota_us, each.measured
+            )
             for each in row
         ]
         return list(map(CaseChange, whens, moments[0::2], moments[1::2], stops, count(1), form.leading))

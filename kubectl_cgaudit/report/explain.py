@@ -27,7 +27,7 @@ _WHEN = 1
 
 def render(comparison: Comparison, pod: Pod, screen: Screen = PLAIN) -> str:
     """The tree in every case that differs here, now and after."""
-    index, handler = next((i, used) for i, (other, used) in enumerate(comparison.placed) if other is pod)
+    index, handler = next((i, used) for i, (other, used) in enumerate(comparison.placed) if _is_same(other, pod))
     lines = _wrapped(
         [
             f"{pod.namespace}/{pod.name} on {comparison.node.name}, QoS class {pod.qos}, runtime handler {handler}",
@@ -46,6 +46,10 @@ def render(comparison: Comparison, pod: Pod, screen: Screen = PLAIN) -> str:
             lines += ["", *_wrapped([when.upper()], screen)]
         lines += ["", *drawn(case)]
     return screen.finished("\n".join(lines) + "\n")
+
+
+def _is_same(one: Pod, other: Pod) -> bool:
+    return (one.namespace, one.name) == (other.namespace, other.name)
 
 
 def _stops(comparison: Comparison, case: Case, pod: Pod, handler: str) -> Iterator[str]:
