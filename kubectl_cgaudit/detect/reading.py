@@ -31,6 +31,9 @@ def defaults(kubelet_version: str) -> State:
             ),
             "kubelet": Basis("likely" if was_checked(version) else "probable", _FORMULA),
             "system_slice": Basis("probable", "systemd's default", "a unit's CPUWeight=, or an enforced reserve"),
+            "burstable": Basis(
+                "probable", "default: upstream's kubelet counts every pod", "a kubelet as OpenShift builds it"
+            ),
             "root": Basis("probable", "default: only kubepods and system.slice want CPU", "another slice that is busy"),
         },
     )

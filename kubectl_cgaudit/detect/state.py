@@ -241,8 +241,7 @@ def questions(state: State, handlers: Iterable[str]) -> tuple[Question, ...]:
         found.append(Question("cgroup", _how_open(state, "cgroup")))
     if _reserves(state) and state.basis_of("reserve").confidence == "probable":
         found.append(Question("reserve", "probable"))
-    if state.partitioned_pods and state.basis_of("burstable").confidence in ("probable", "unknown"):
-        # Where nobody says it, the kubelet is taken for upstream's, which counts every pod.
+    if state.partitioned_pods and state.basis_of("burstable").confidence == "probable":
         found.append(Question("burstable", "probable"))
     open_ = tuple((each, _how_open(state, f"runtime:{each}")) for each in _open_handlers(state, handlers))
     if open_:

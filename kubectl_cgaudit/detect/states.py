@@ -3,7 +3,7 @@
 - match: {name: worker-*, labels: {pool: blue}}
   cgroup: v2
   driver: systemd
-  kubelet: linear            # or a version, or both: linear 1.35
+  kubelet: linear            # or a version, or whose build it is (openshift, upstream), or several: linear 1.35 openshift
   system_slice: 20           # shares on cgroup v1, weight on v2
   runtimes: {default: runc 1.3.6, crun-old: crun 1.21, odd: linear}
   root: {docker: 100}        # other top-level cgroups that want CPU
@@ -29,6 +29,8 @@ from kubectl_cgaudit.errors import UsageError
 
 _KEYS = ("match", "cgroup", "driver", "kubelet", "system_slice", "runtimes", "root", "set_by")
 _MATCH_KEYS = ("name", "labels")
+_BUILDS = {"openshift": "partitioned", "upstream": "all"}
+"""Who built a kubelet, and which pods it counts in the Burstable slice."""
 _OF_A_POLICY = {"thresholds", "severities", "exceptions"}
 TWO_QUOTAS = "1.33 rounds a pod's quota from 1.33.8 on, and not before: give the full version"
 
@@ -48,6 +50,8 @@ class Rule(Struct, frozen=True):
     root: tuple[tuple[str, int], ...]
     runtimes: tuple[tuple[str, Runtime], ...]
     set_by: Setter | None
+    kubelet_build: str | None
+    """Of _BUILDS."""
 
     def matches(self, node: Node) -> bool:
         """Whether the rule speaks of this node."""
@@ -87,7 +91,7 @@ def _rule(rule: object, where: str) -> Rule:
     labels = settings.texts(match.get("labels", {}), f"{where}: match: labels")
     if "labels" in match and not labels:
         raise UsageError(f"{where}: match: labels is empty, which every node fits; name a label, or leave it out")
-    formula, version = _kubelet(said, where)
+    formula, version, build = _kubelet(said, where)
     return Rule(
         where=where,
         name=settings.text(match["name"], f"{where}: match: name") if "name" in match else None,
@@ -105,25 +109,31 @@ def _rule(rule: object, where: str) -> Rule:
                 for handler, value in settings.texts(said.get("runtimes", {}), f"{where}: runtimes").items()
             )
         ),
+        kubelet_build=build,
     )
 
 
-def _kubelet(said: Mapping[str, Any], where: str) -> tuple[Formula | None, KubeletVersion | None]:
+def _kubelet(said: Mapping[str, Any], where: str) -> tuple[Formula | None, KubeletVersion | None, str | None]:
     formula: Formula | None = None
     version: KubeletVersion | None = None
+    build: str | None = None
     words = settings.text(said.get("kubelet", ""), f"{where}: kubelet").split()
     if "kubelet" in said and not words:
         raise UsageError(f"{where}: kubelet is empty; write linear, quadratic or a version such as 1.35.2")
     for word in words:
-        if (formula if word in FORMULAS else version) is not None:
+        if (formula if word in FORMULAS else build if word in _BUILDS else version) is not None:
             raise UsageError(f"{where}: kubelet: {word!r} is one too many; write a formula, a version, or one of each")
         if word in FORMULAS:
             formula = word
+        elif word in _BUILDS:
+            build = word
         elif not (version := KubeletVersion.parse(word)):
-            raise UsageError(f"{where}: kubelet: {word!r} is neither linear, quadratic nor a version such as 1.35.2")
+            raise UsageError(
+                f"{where}: kubelet: {word!r} is neither linear, quadratic, openshift, upstream nor a version such as 1.35.2"
+            )
         elif needs_patch(word):
             raise UsageError(f"{where}: kubelet: {TWO_QUOTAS}")
-    return formula, version
+    return formula, version, build
 
 
 def _root(said: Mapping[str, str], where: str) -> tuple[tuple[str, int], ...]:
@@ -215,6 +225,9 @@ def _overlay(state: State, rule: Rule, own: KubeletVersion | None) -> State:
     elif "kubelet_version" in said:
         # Which formula a version has nobody said.
         basis["kubelet"] = reading.defaults(f"v{rule.kubelet_version}").basis_of("kubelet")
+    if rule.kubelet_build:
+        said["platform"] = tuple(sorted({**dict(state.platform), "burstable": _BUILDS[rule.kubelet_build]}.items()))
+        basis["burstable"] = Basis("stated", rule.where)
     if rule.root:
         said["root"] = tuple(sorted({**dict(state.root), **dict(rule.root)}.items()))
         basis.update(dict.fromkeys(["root", *(f"root:{name}" for name, _ in rule.root)], Basis("stated", rule.where)))

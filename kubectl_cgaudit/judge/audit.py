@@ -461,7 +461,7 @@ class SettleCommand(_Record, frozen=True):
 class Settle(_Record, frozen=True):
     """A question about nodes that are alike, and how to answer it."""
 
-    about: Annotated[str, Meta(description="cgroup, reserve, runtime:HANDLER, or set_by")]
+    about: Annotated[str, Meta(description="cgroup, reserve, burstable, runtime:HANDLER, or set_by")]
     confidence: Confidence
     nodes: tuple[str, ...]
     decides: Annotated[

@@ -5,12 +5,14 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from kubectl_cgaudit.cgroups import crio
+from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.detect.measured import without_kubepods
 from kubectl_cgaudit.detect.state import NAME, State
 from kubectl_cgaudit.judge.audit import CERTAINTIES, CONFIDENCES, SEVERITIES, AtLeast, Certainty, Confidence, Severity
 from kubectl_cgaudit.judge.compare import Comparison
 
-_OF_STATE = ("cgroup", "reserve")
+_OF_STATE = ("cgroup", "reserve", "burstable")
 
 
 def weakest(confidences: Iterable[Confidence]) -> Confidence:
@@ -32,6 +34,19 @@ def of_handlers(comparison: Comparison, handlers: Iterable[str]) -> Confidence:
         elif question.about in _OF_STATE:
             open_.append(question.confidence)
     return weakest([_of_settled(comparison, handlers), *(each for each in open_ if each)])
+
+
+def of_pod(comparison: Comparison, pod: Pod, used: str) -> Confidence:
+    """Return what a pod's numbers rest on: those of its handler, and whether CRI-O heeds its annotations."""
+    found = of_handlers(comparison, [used])
+    return weakest([found, "probable"]) if rests_on_annotations(comparison, pod) else found
+
+
+def rests_on_annotations(comparison: Comparison, pod: Pod) -> bool:
+    """Return whether annotations decide a pod's numbers, and nothing shows that CRI-O heeds them."""
+    asked = crio.asked(pod)
+    decide = bool(asked.shares or asked.weights or asked.unlimited)
+    return decide and comparison.state.crio and not comparison.cases[0].now.measured
 
 
 def _of_settled(comparison: Comparison, handlers: Iterable[str]) -> Confidence:

@@ -9,9 +9,9 @@ from msgspec import Struct
 from kubectl_cgaudit.collect.model import Container, Pod
 from kubectl_cgaudit.detect.state import CgroupVersion, Setup
 from kubectl_cgaudit.judge import weights
-from kubectl_cgaudit.judge.audit import Certainty, Effect, Severity
+from kubectl_cgaudit.judge.audit import CERTAINTIES, Certainty, Effect, Severity
 from kubectl_cgaudit.judge.compare import Case, Comparison
-from kubectl_cgaudit.judge.confidence import taken_for_granted
+from kubectl_cgaudit.judge.confidence import rests_on_annotations, taken_for_granted
 from kubectl_cgaudit.judge.figures import Fixed, fixed
 from kubectl_cgaudit.judge.pods import inside, stops
 from kubectl_cgaudit.judge.rounding import relative
@@ -195,9 +195,11 @@ class Kinds:
         pod, _ = placed
         may = [(place, rule) for place, rule in self._rules if rule.may(self._context, pod, pairs)]
         trees = comparison.pod(index) if may else ()
+        least: Certainty = "probable" if rests_on_annotations(comparison, pod) else "certain"
         for place, rule in may:
             for hit in rule.hits(self._context, comparison, placed, trees):
-                yield Found(place, hit.place, hit.severities, hit.taken, hit.badness)
+                taken = max(hit.taken, least, key=CERTAINTIES.index)
+                yield Found(place, hit.place, hit.severities, taken, hit.badness)
 
 
 def _setting(comparison: Comparison, handler: str) -> object:

@@ -141,6 +141,9 @@ def _known(state: State, handlers: tuple[str, ...]) -> dict[str, Known]:
     if state.reserve is not None:
         basis = state.basis_of("reserve")
         known["reserve"] = Known(state.reserve, basis.confidence, basis.source, basis.override)
+    if state.partitioned_pods:
+        basis, value = state.basis_of("burstable"), dict(state.platform).get("burstable", "all")
+        known["burstable"] = Known(value, basis.confidence, basis.source, basis.override)
     return known
 
 

@@ -15,7 +15,7 @@ from kubectl_cgaudit.judge.audit import (
 )
 from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.condition import condition
-from kubectl_cgaudit.judge.confidence import of_handlers, taken_for_granted
+from kubectl_cgaudit.judge.confidence import of_pod, taken_for_granted
 from kubectl_cgaudit.judge.figures import Fixed, fixed
 from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.thresholds import Thresholds
@@ -55,7 +55,7 @@ def audited(comparison: Comparison, index: int, thresholds: Thresholds) -> PodAu
         comparison.node.name,
         pod.qos,
         used,
-        of_handlers(comparison, [used]),
+        of_pod(comparison, pod, used),
         effects([here for here, leads in zip(found, leading, strict=True) if leads]),
         *in_ranks(changes),
         tuple(

@@ -50,6 +50,10 @@ class _Look(Struct, frozen=True):
 _LOOKS = {
     "cgroup": _Look("stat -fc %T /sys/fs/cgroup", "cgroup2fs is v2, tmpfs is v1"),
     "reserve": _Look("cat /sys/fs/cgroup/system.slice/cpu.weight", "100 is the default; a reserve of 500m is 20"),
+    "burstable": _Look(
+        "cat /sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/cpu.weight",
+        "it is that of one of the two cases of `kubectl cgaudit tree`",
+    ),
     "set_by": _Look(
         "systemctl cat system.slice", "CPUWeight= or CPUShares= below /etc or /usr is systemd's, below /run a kubelet's"
     ),
@@ -109,6 +113,8 @@ def _answer(comparison: Comparison, about: str) -> str:
         return f"cgroup: {first.cgroup}"
     if about == "reserve":
         return f"system_slice: {first.system_slice}, set_by: kubelet"
+    if about == "burstable":
+        return f"kubelet: {'openshift' if first.partitioned else 'upstream'}"
     handler = about.removeprefix("runtime:")
     return f"runtimes: {{{handler}: {first.runtime(handler).formula}}}"
 

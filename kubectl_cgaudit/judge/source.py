@@ -8,7 +8,7 @@ from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import CgroupVersion, Setup
 from kubectl_cgaudit.judge.audit import Confidence, Effect, PodAudit
 from kubectl_cgaudit.judge.compare import Comparison
-from kubectl_cgaudit.judge.confidence import of_handlers
+from kubectl_cgaudit.judge.confidence import of_pod
 from kubectl_cgaudit.judge.figures import Figures, Fixed, Form, Named, Pull, fixed, of_audit, shares
 from kubectl_cgaudit.judge.pods import NEITHER, audited, by_share, effects
 from kubectl_cgaudit.judge.rounding import relative
@@ -38,11 +38,13 @@ class Source:
         self._forms: dict[tuple[int, int], tuple[Form, tuple[Pull, ...]]] = {}
         self._held: dict[tuple[int, CgroupVersion, int], tuple[Fixed, ...]] = {}
 
-    def confidence(self, node: int, used: str) -> Confidence:
-        """What the numbers of a node's pods with this handler rest on."""
+    def confidence(self, node: int, pod: Pod, used: str) -> Confidence:
+        """What the numbers of a node's pod with this handler rest on."""
+        if pod.annotations:
+            return of_pod(self.comparisons[node], pod, used)
         known = self._sure.get((node, used))
         if known is None:
-            known = self._sure[node, used] = of_handlers(self.comparisons[node], [used])
+            known = self._sure[node, used] = of_pod(self.comparisons[node], pod, used)
         return known
 
     def effects(self, of_kind: ByCase, of_share: ByCase, leading: tuple[bool, ...]) -> tuple[Effect, ...]:
@@ -79,7 +81,7 @@ class Source:
             comparison.node.name,
             pod.qos,
             used,
-            self.confidence(node, used),
+            self.confidence(node, pod, used),
             self.effects(self.of_kinds[kind], of_share, comparison.leading[used]),
             form,
             values,

@@ -77,7 +77,7 @@ class Judged:
                     decided |= differing(comparison, by_case)
                     known_other = others[both] = _others(comparison, leading, kind, moved)
                 other = known_other
-            tally.add(pod.name, name, effects, other, self._source.confidence(place, used), moved)
+            tally.add(pod.name, name, effects, other, self._source.confidence(place, pod, used), moved)
             self._found.add(own, comparison, index, kind, moved)
             self._pods_of_kind[kind.number] += 1
 

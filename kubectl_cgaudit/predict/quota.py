@@ -44,13 +44,13 @@ def container_quota(container: Container, pod: Pod, setup: Setup, runtime: Runti
 
     On v1 crun makes no cgroup below the scope: there its raw value comes last, as the kernel takes none beyond the pod's.
     """
-    quota = _raw_quota(container, pod, setup, runtime)
+    quota = runtime_quota(container, pod, setup, runtime)
     rounds = runtime.rounds_quota and not (runtime.name == "crun" and setup.cgroup == "v1")
     return round_up(quota, setup.period_us) if quota is not None and setup.driver == "systemd" and rounds else quota
 
 
-def _raw_quota(container: Container, pod: Pod, setup: Setup, runtime: Runtime) -> int | None:
-    """Return the quota that the runtime is told, or None for no limit."""
+def runtime_quota(container: Container, pod: Pod, setup: Setup, runtime: Runtime) -> int | None:
+    """Return the quota that the runtime is told, which crun leaves in the cgroup below its scope; None for no limit."""
     limit = container_limit(container, pod, setup.kubelet_version)
     if limit is None or runtime.formula == "none" or not setup.cfs_quota or _is_off(container, pod, setup):
         return None

@@ -24,6 +24,7 @@ _COLUMNS = (
 _QUESTIONS = {
     "cgroup": "cgroup version",
     "reserve": "reserve on system.slice",
+    "burstable": "pods counted in the Burstable slice",
     "set_by": "who set the values at the root",
 }
 _EVENTS = (

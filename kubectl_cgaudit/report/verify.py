@@ -2,26 +2,51 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from kubectl_cgaudit.judge.causes import Cause
 from kubectl_cgaudit.judge.verify import Difference, Verification
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, grid, wrap
 from kubectl_cgaudit.report.words import counted, named
 
-_HEADS = tuple(Column(title) for title in ("NODE", "LEVEL", "CGROUP OF", "PREDICTED", "MEASURED"))
+_HEADS = tuple(Column(title) for title in ("NODE", "LEVEL", "CGROUP OF", "PREDICTED", "MEASURED", "CAUSE"))
+_EXPLAINED = tuple(Column(title) for title in ("NODE", "LEVEL", "CGROUP OF", "BY SPEC", "MEASURED", "CAUSE"))
 _NAMED = 5
 _MEANING = (
     "A container that differs was created before its runtime was upgraded, or its node runs another runtime than was said: "
     "restart it, or correct --states. A pod or slice that differs was written by a kubelet with other settings; but kubelets "
     "write a slice anew once a minute, so one that is greater may hold pods that are gone: verify again before you believe it. "
-    "Numbers are cpu.weight on cgroup v2, cpu.shares on v1."
+    "Numbers without a unit are cpu.weight on cgroup v2, cpu.shares on v1."
 )
+_CAUSES: dict[Cause, str] = {
+    "annotation": "CRI-O's configuration does not heed {annotation}",
+    "partitioned": "its kubelet does not count pods with target.workload.openshift.io, as OpenShift's does not",
+    "every pod": "its kubelet counts pods with target.workload.openshift.io too: it is not OpenShift's",
+    "capacity": "made from the node's capacity: enforceNodeAllocatable has no pods",
+    "allocatable": "made from what is allocatable",
+    "formula": "the other formula makes it: created before an upgrade, or another runtime than was said",
+    "rounding": "rounded up to 10 ms by the one and not by the other: another release than was said",
+    "unknown": "not known: another program may have written it",
+}
+_BEHIND: dict[Cause, str] = {
+    "annotation": "{annotation}, which CRI-O heeds",
+    "partitioned": "pods with target.workload.openshift.io are not counted",
+    "capacity": "made from the node's capacity: enforceNodeAllocatable has no pods",
+}
 
 
 def as_text(result: Verification, screen: Screen = PLAIN) -> str:
     """What was compared, and the differences in rows as long as they get: whose cgroup differs is never cut."""
     lines = [wrap(screen.shown(text), screen.width, "", "  ") for text in _said(result)]
     if result.differences:
-        rows = [[screen.shown(cell) for cell in _row(difference)] for difference in result.differences]
+        rows = [[screen.shown(cell) for cell in _row(difference, _CAUSES)] for difference in result.differences]
         lines += ["", *grid(_HEADS, rows, screen, fit=False), "", wrap(_MEANING, screen.width)]
+    if result.explained:
+        rows = [[screen.shown(cell) for cell in _row(each, _BEHIND)] for each in result.explained]
+        lines += [
+            "",
+            "As predicted, and not as the spec alone makes them:",
+            "",
+            *grid(_EXPLAINED, rows, screen, fit=False),
+        ]
     return screen.finished("\n".join(lines) + "\n")
 
 
@@ -37,7 +62,14 @@ def _said(result: Verification) -> Iterator[str]:
             were = "was" if result.unmeasured == 1 else "were"
             why = "" if few else ": ended since, or not created yet"
             yield f"{counted(result.unmeasured, 'predicted cgroup')} {were} not shown{why}."
+        if result.quotas:
+            yield f"{counted(result.quotas, 'quota')} compared."
         yield "Kubelets do not show system.slice unless they are told to: its weight is not verified."
+    for node, scopes in result.conmon.items():
+        yield (
+            f"{node}: {counted(scopes, 'conmon scope')} of weight 100 stand among the containers of its pods. They want CPU "
+            "while they copy logs, and count against their pod's limit."
+        )
     if result.as_measured:
         yield (
             f"What {named(result.as_measured, _NAMED)} should run, or part of it, nobody said: it was taken from the kubelets "
@@ -70,9 +102,15 @@ def _alike(reasons: Mapping[str, str]) -> Iterable[tuple[str, list[str]]]:
     return found.items()
 
 
-def _row(difference: Difference) -> list[str]:
+def _row(difference: Difference, causes: Mapping[Cause, str]) -> list[str]:
     names = [difference.namespace, difference.pod, difference.container]
     of = "/".join(name for name in names if name) or difference.cgroup
-    predicted = " or ".join(str(value) for value in difference.predicted)
-    measured = "no weight" if difference.measured is None else str(difference.measured)
-    return [difference.node, difference.level, of, predicted, measured]
+    predicted = " or ".join(_worth(value, difference) for value in difference.predicted)
+    cause = causes[difference.cause].format(annotation=difference.annotation)
+    return [difference.node, difference.level, of, predicted, _worth(difference.measured, difference), cause]
+
+
+def _worth(value: int | None, difference: Difference) -> str:
+    if difference.what == "value":
+        return "no weight" if value is None else str(value)
+    return "no quota" if value is None else f"{value} us"

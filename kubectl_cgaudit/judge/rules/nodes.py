@@ -23,7 +23,7 @@ from kubectl_cgaudit.judge.rules.context import Context, node_finding
 from kubectl_cgaudit.judge.rules.looks import Worst, by_case
 from kubectl_cgaudit.judge.scenario import WHO_SET as WHO_SET_IT
 
-_OF_STATE = ("cgroup", "reserve", "runtime")
+_OF_STATE = ("cgroup", "reserve", "burstable", "runtime")
 _CANNOT = "a kubelet from 1.35 on does not start there"
 _STAY = (
     "Leave the node on cgroup v2: v1 is on its way out (kubelet 1.35 refuses it, removal is planned for 1.38 or later)."
@@ -129,6 +129,9 @@ def _probable(comparison: Comparison, question: Question) -> Iterator[str]:
             said = f"cgroup {first.cgroup}"
         elif about == "reserve":
             said = f"a reserve on system.slice ({_worth(first.system_slice, first)})"
+        elif about == "burstable":
+            counts = "does not count" if first.partitioned else "counts"
+            said = f"a kubelet that {counts} pods with target.workload.openshift.io in the Burstable slice"
         else:
             handler = about.removeprefix("runtime:")
             said = f"a {first.runtime(handler).formula} runtime of handler {handler}"
