@@ -38,6 +38,8 @@ VALUES = {
     "kubepods": (None, "capacity"),
     "burstable": ("partitioned",),
     "pod-quota": ("rounded",),
+    "conmon": ("pod",),
+    "inner": ("none",),
 }
 FIELDS = {"kubelet", "runtime", "os", "kernel", "name", "provider"}
 AKS = "kubernetes.azure.com/node-image-version"

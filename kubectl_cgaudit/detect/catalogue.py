@@ -32,6 +32,8 @@ SUBJECTS = (
     "kubepods",
     "burstable",
     "pod-quota",
+    "conmon",
+    "inner",
 )
 """What a row may be about, beside `root:NAME`: the comment at the head of the file says which value means what."""
 

@@ -21,10 +21,10 @@ class Evidence(Struct, frozen=True):
     """One thing said of a node.
 
     `about` is `cgroup`, `driver`, `kubelet`, `system_slice`, `root:<name>`, `reserved:<name>`, `reserves`, `kubepods`,
-    `quota`, `period`, `runtime:<handler>`, or of a platform's row `host`, `accepts`, `reserve`, `burstable` or `pod-quota`.
-    `value` is `v1` or `v2`, `systemd` or `cgroupfs`, a formula, a number, the name of a rule, or a word of the kubelet's
-    configuration; of a runtime it is `linear`, `quadratic`, `none` (it sets no weight), `not quadratic`, or a name with its
-    version such as `runc 1.3.6`.
+    `quota`, `period`, `runtime:<handler>`, or of a platform's row `host`, `accepts`, `reserve`, `burstable`, `pod-quota`,
+    `conmon` or `inner`. `value` is `v1` or `v2`, `systemd` or `cgroupfs`, a formula, a number, the name of a rule, or a word
+    of the kubelet's configuration; of a runtime it is `linear`, `quadratic`, `none` (it sets no weight), `not quadratic`, or
+    a name with its version such as `runc 1.3.6`.
     """
 
     about: str

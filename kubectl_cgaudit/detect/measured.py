@@ -38,6 +38,7 @@ from kubectl_cgaudit.detect.runtime import named_by, sets_none
 from kubectl_cgaudit.detect.state import DEFAULT_HANDLER, PERIOD_US, SYSTEM_SLICE, CgroupVersion
 
 CADVISOR = "kubelet /metrics/cadvisor"
+_CONMON = "/crio-conmon-"
 INNER = "/container"
 """What crun adds to a scope for the cgroup that it runs the container in."""
 
@@ -149,6 +150,7 @@ def evidence(
     if now is None or by_path is None or not usable(answers):
         return
     yield from _of_burstable(value_at(answers, paths.qos("Burstable", by_path), now), pods, now, kubelet)
+    yield from _of_conmon(answers, pods, by_path)
     if now == "v2":
         yield from _of_pods(answers, pods, by_path, kubelet)
         yield from _of_handlers(container_formulas(answers, pods, kubelet), kubelet)
@@ -159,6 +161,23 @@ def _of_periods(answers: KubeletAnswers) -> Iterator[Evidence]:
     periods = {period for path, (_, period) in (answers.quotas or {}).items() if path.startswith("/kubepods")}
     if len(periods) == 1 and periods != {PERIOD_US}:
         yield Evidence("period", str(*periods), "certain", CADVISOR, f"quotas have a period of {periods.pop()} us")
+
+
+def _of_conmon(answers: KubeletAnswers, placed: Sequence[PlacedPod], by_path: Driver) -> Iterator[Evidence]:
+    """Where CRI-O's conmon runs, of a node whose pods show it."""
+    if by_path != "systemd" or not any(
+        (c.runtime_id or "").startswith(crio.SCHEME) for p, _ in placed for c in p.present
+    ):
+        return
+    if conmon_scopes(answers):
+        yield Evidence("conmon", "pod", "certain", CADVISOR, "scopes of conmon among the containers of pods")
+    else:
+        yield Evidence("conmon", "system", "certain", CADVISOR, "no scope of conmon among the containers of pods")
+
+
+def conmon_scopes(answers: KubeletAnswers) -> int:
+    """Return how many scopes of CRI-O's conmon a kubelet shows among the containers of its pods."""
+    return sum(path.startswith("/kubepods") and _CONMON in path for path in answers.shares)
 
 
 def _of_burstable(

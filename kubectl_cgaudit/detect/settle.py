@@ -323,7 +323,7 @@ def _with(state: State, about: str, value: str) -> State:
         "reserve": {"reserve": value},
         "services": {"services": value},
     }
-    if about in ("burstable", "pod-quota"):
+    if about in ("burstable", "pod-quota", "conmon", "inner"):
         return replace(state, platform=tuple(sorted({**dict(state.platform), about: value}.items())))
     return replace(state, **changes.get(about, {}))
 

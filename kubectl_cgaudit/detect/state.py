@@ -149,6 +149,8 @@ class Setup(Struct, frozen=True, dict=True):
     """The container runtime is CRI-O, which reads annotations of pods."""
     partitioned: bool = False
     """Its kubelet does not count pods for management partitions in the Burstable slice."""
+    inner: bool = True
+    """crun runs a container in a cgroup below its scope, where systemd is the driver."""
     rounded: bool = False
     """Its kubelet rounds a pod's quota up, though by its version it would not."""
     measured: bool = False
@@ -376,5 +378,6 @@ def _setup(
         services=state.services,
         crio=state.crio,
         partitioned=(burstable or platform.get("burstable")) == "partitioned",
+        inner=platform.get("inner") != "none",
         rounded=platform.get("pod-quota") == "rounded",
     )

@@ -42,7 +42,7 @@ def cgroups(node: Node, placed: Sequence[PlacedPod], under: Sequence[Setup]) -> 
 def _with_inner(tree: NodeTree) -> Iterator[Cgroup]:
     """Yield the cgroups of a tree; after a container's that in which crun would run it, of level `inner`."""
     setup = tree.setup
-    below = setup.cgroup == "v2" and setup.driver == "systemd"
+    below = setup.inner and setup.cgroup == "v2" and setup.driver == "systemd"
     pods = {(pod.namespace, pod.name): (pod, setup.runtime(used)) for pod, used in tree.pods.placed}
     for cgroup in tree.cgroups():
         yield cgroup

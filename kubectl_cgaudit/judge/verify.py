@@ -20,8 +20,6 @@ from kubectl_cgaudit.detect.states import Rule
 from kubectl_cgaudit.judge.causes import Cause, Causes, Same, What, cgroups, in_order, read
 from kubectl_cgaudit.predict.tree import Cgroup, predict
 
-_CONMON = "/crio-conmon-"
-
 
 class Difference(Struct, frozen=True, rename="camel"):
     """A cgroup whose measured value is not the predicted one. Values are shares on v1, weights on v2, quotas microseconds."""
@@ -128,12 +126,8 @@ def verify(cluster: Cluster, rules: tuple[Rule, ...]) -> Verification:
         late=tuple(name for name, each in found.items() if each.late),
         quotas=sum(each.quotas for each in found.values()),
         explained=tuple(difference for each in found.values() for difference in each.explained),
-        conmon={name: scopes for name in found if (scopes := _conmon((cluster.kubelets or {})[name]))},
+        conmon={name: scopes for name in found if (scopes := measured.conmon_scopes((cluster.kubelets or {})[name]))},
     )
-
-
-def _conmon(answers: KubeletAnswers) -> int:
-    return sum(path.startswith("/kubepods") and _CONMON in path for path in answers.shares)
 
 
 def _compare(

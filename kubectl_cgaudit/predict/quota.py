@@ -42,10 +42,12 @@ def round_up(quota_us: int, period_us: int = PERIOD_US) -> int:
 def container_quota(container: Container, pod: Pod, setup: Setup, runtime: Runtime) -> int | None:
     """Quota of a container's cgroup (for crun on v2 the scope's), or None for no limit.
 
-    On v1 crun makes no cgroup below the scope: there its raw value comes last, as the kernel takes none beyond the pod's.
+    Where crun makes no cgroup below the scope its raw value comes last there: on v1, as the kernel takes none beyond the pod's,
+    and on v2 where it is told to make none.
     """
     quota = runtime_quota(container, pod, setup, runtime)
-    rounds = runtime.rounds_quota and not (runtime.name == "crun" and setup.cgroup == "v1")
+    raw_last = runtime.name == "crun" and (setup.cgroup == "v1" or not setup.inner)
+    rounds = runtime.rounds_quota and not raw_last
     return round_up(quota, setup.period_us) if quota is not None and setup.driver == "systemd" and rounds else quota
 
 

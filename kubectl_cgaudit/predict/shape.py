@@ -169,6 +169,7 @@ def setup_key(setup: Setup, handler: str) -> object:
         setup.runtime(handler),
         setup.crio,
         setup.partitioned,
+        setup.inner,
         setup.measured,
     )
 
@@ -225,7 +226,7 @@ def has_inner(setup: Setup, runtime: Runtime) -> bool:
     What nobody names is taken for crun, CRI-O's default. The inner cgroup has what the runtime was told, the scope what systemd
     made of it.
     """
-    return setup.cgroup == "v2" and setup.driver == "systemd" and runtime.name in ("crun", None)
+    return setup.inner and setup.cgroup == "v2" and setup.driver == "systemd" and runtime.name in ("crun", None)
 
 
 def asked_weight(container: Container, pod: Pod, setup: Setup) -> int | None:
