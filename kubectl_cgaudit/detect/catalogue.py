@@ -195,7 +195,8 @@ def _fields() -> tuple[str, ...]:
 def _names() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Return the patterns of names, by what they are called."""
     known = catalogue()
-    called = {each.match[_NAME] for each in (*known.rows, *known.commands) if _NAME in each.match}
+    matches = [each.match for each in known.rows] + [each.match for each in known.commands]
+    called = {match[_NAME] for match in matches if _NAME in match}
     return tuple((name, _patterns()[name]) for name in sorted(called))
 
 

@@ -22,7 +22,8 @@ _OVERRIDDEN = "Only possible, where a default was overridden:"
 HOW_TO_READ = (
     "A container competes only inside its pod, and pods carry the kubelet's weight: a new runc or crun changes no pod's CPU, "
     "only the split inside it. Against system processes the cgroup version and the reserves decide. "
-    "`kubectl cgaudit explain NAMESPACE/POD` shows the arithmetic."
+    "`kubectl cgaudit explain NAMESPACE/POD` shows the arithmetic. Assumed: every container can use all CPUs of its node, and "
+    "kernel threads want none."
 )
 
 

@@ -106,7 +106,7 @@ def why_it_outweighs(services: str) -> str:
         their = f"the weights of {services} (container runtime, kubelet) and system.slice (sshd) leave them"
     return (
         f"When pods use all the CPU they are allowed, the container runtime, the kubelet and sshd get only what {their}: slow "
-        "probes, NotReady nodes, no way to log in."
+        "probes, NotReady nodes, no way to log in. Raising system.slice does not help kernel threads: they compete beside it."
     )
 
 
