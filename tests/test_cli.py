@@ -86,7 +86,7 @@ def test_json_is_what_the_schema_says(capsys: pytest.CaptureFixture[str]) -> Non
         data = json.loads(capsys.readouterr().out)
         jsonschema.validate(data, json.loads(written), cls=jsonschema.Draft202012Validator)
         assert [*data][:3] == ["schemaVersion", "toolVersion", "generatedAt"]
-        assert data["schemaVersion"] == "1.1"
+        assert data["schemaVersion"] == "2.0"
         assert {"scenario", "coverage", "nodes", "workloads", "findings"} <= set(data)
 
 

@@ -1,6 +1,5 @@
 """The closer look at a workload: what it says decides, decides."""
 
-import gzip
 import io
 from csv import DictReader
 from pathlib import Path
@@ -9,11 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_cgaudit.judge.audit import Change
-from kubectl_cgaudit.judge.saved import load
 from kubectl_cgaudit.report import appendix
 from kubectl_cgaudit.report.closer import closer, deciding
 from kubectl_cgaudit.report.words import against_system
-from tests.support import GOLDEN, V1, audited, cluster, container, node, pod, rendered
+from tests.support import V1, audited, cluster, container, node, pod, rendered
 
 
 @pytest.mark.parametrize(
@@ -58,15 +56,6 @@ def test_of_several_pods_it_says_why_this_one(tmp_path: Path) -> None:
     moving = closer(replace(workload, effects=("moves",), inside_pod=inside), nodes, {})
     assert moving is not None
     assert moving.others == "Of its 2 pods this is the one in which app loses most."
-
-
-def test_an_audit_of_schema_1_0_has_the_parts_it_says() -> None:
-    audit = load(gzip.decompress((GOLDEN / "audit-1.0.json.gz").read_bytes()), "old")
-    nodes = {each.name: each for each in audit.nodes}
-    found = {each.name: closer(each, nodes, {}) for each in audit.workloads}
-    shipper = found["log-shipper"]
-    assert shipper is not None
-    assert "Inside kubepods its part goes 0.03% -> 0.4%, because worker-c goes from cgroup v1 to v2: " in shipper.why
 
 
 def test_what_does_not_run_is_not_said_to_keep_its_cpu() -> None:

@@ -31,13 +31,13 @@ def original(cell: str) -> str:
 def test_the_recorded_cluster() -> None:
     text = rendered("csv", RECORDED)
     assert text.startswith(
-        "namespace,workload_kind,workload,effects,confidence,pod,node,qos,handler,pod_effects,container,role,"
+        "namespace,workload_kind,workload,effects,other_effects,confidence,pod,node,qos,handler,pod_effects,container,role,"
     )
     lines = text.split("\r\n")
     assert lines[-1] == ""
     assert "\n" not in "".join(lines)
     assert next(line for line in lines if "checkout-d5491e7e7-22276,worker-c" in line and ",app,app," in line) == (
-        "shop,Deployment,checkout,loses;moves;nominal,stated,checkout-d5491e7e7-22276,worker-c,Burstable,default,loses;moves;nominal,app,app,"
+        "shop,Deployment,checkout,loses;moves;nominal,,stated,checkout-d5491e7e7-22276,worker-c,Burstable,default,loses;moves;nominal,app,app,"
         "1000,,1,0,"
         "v1,1024,1024,0.249118468,0.249118468,1.170662176,1.170662176,0.909413854,0.909413854,,,"
         "v2,100,100,0.171779218,0.171779218,0.420859084,0.420859084,0.854700855,0.854700855,,,"
@@ -139,7 +139,7 @@ def test_a_piece_a_workload() -> None:
     part = pieces.each(RECORDED.workloads[0], True)
     (first, *_) = RECORDED.workloads[0].pods
     row, more = part.pod(of_audit(first), True).split("\r\n", 1)
-    assert row.startswith(f"shop,Deployment,checkout,loses;moves;nominal,stated,{first.name},{first.node},")
+    assert row.startswith(f"shop,Deployment,checkout,loses;moves;nominal,,stated,{first.name},{first.node},")
     assert row.count(",") == len(csv.COLUMNS) - 1
     assert more.count("\r\n") == len(first.containers) - 1
     assert (part.before, part.after, [*pieces.tail]) == ("", "", [])

@@ -16,8 +16,8 @@ from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, contain
 def first_node(rules: str = V1, **fields: Any) -> NodeAudit:
     """A node's audit; `fields` are of its only moment before."""
     (found,) = audited(cluster(N1, A), rules).nodes
-    (case,) = found.cases
-    return replace(found, cases=(replace(case, before=replace(case.before, **fields)),))
+    assert not found.others
+    return replace(found, before=replace(found.before, **fields))
 
 
 def test_pods_that_could_not_be_read_leave_the_workload_open() -> None:
@@ -93,12 +93,12 @@ def test_a_handler_that_only_one_side_has_is_not_compared() -> None:
 
     def with_another(of: Audit) -> Audit:
         (found,) = of.nodes
-        (case,) = found.cases
-        moments = [
+        assert not found.others
+        before, after = (
             replace(each, runtimes={**each.runtimes, "more": "runc 1.1.15 (linear)"})
-            for each in (case.before, case.after)
-        ]
-        return replace(of, nodes=(replace(found, cases=(replace(case, before=moments[0], after=moments[1]),)),))
+            for each in (found.before, found.after)
+        )
+        return replace(of, nodes=(replace(found, before=before, after=after),))
 
     assert of_nodes(diff(with_another(before), after)) == of_nodes(diff(before, with_another(after))) == {}
 
@@ -118,7 +118,7 @@ def test_what_is_at_the_root_is_the_same_ground_where_both_know_it_by_the_same_r
 
     for what in ("system_slice", "root"):
         bare = replace(one, known={})
-        assert same_ground(bare, knowing(what, "hint")), what
+        assert same_ground(bare, knowing(what, "probable")), what
         assert same_ground(bare, knowing(what, "unknown")), what
         assert not same_ground(
             replace(bare, known={}), replace(bare, known={what: knowing(what, "measured").known[what]})

@@ -15,8 +15,8 @@ from tests.support import V1, V2_LINEAR, audited, cluster, container, pod
 def first_node(rules: str = V1, **fields: Any) -> NodeAudit:
     """A node's audit; `fields` are of its only moment before."""
     (found,) = audited(cluster(N1, A), rules).nodes
-    (case,) = found.cases
-    return replace(found, cases=(replace(case, before=replace(case.before, **fields)),))
+    assert not found.others
+    return replace(found, before=replace(found.before, **fields))
 
 
 @pytest.mark.parametrize(

@@ -66,12 +66,12 @@ def test_what_classes_ask_for_is_compared_on_one_cgroup_version(to: str) -> None
     assert shares(diff(audited(objects, V1, to), now_of(more, V2_LINEAR))) == ("other-cause", OTHERS)
 
 
-def test_of_pods_that_an_audit_of_schema_1_0_only_counts_nothing_is_known() -> None:
+def test_of_pods_that_an_audit_only_counts_nothing_is_known() -> None:
     def bare(of: Audit) -> Audit:
         (found,) = of.nodes
-        (case,) = found.cases
-        cases = (replace(case, before=replace(case.before, qos={}), after=replace(case.after, qos={})),)
-        return replace(of, nodes=(replace(found, cases=cases),))
+        assert not found.others
+        before, after = replace(found.before, qos={}), replace(found.after, qos={})
+        return replace(of, nodes=(replace(found, before=before, after=after),))
 
     before = audited(reported(N1, MINE, other("100m")), V2_LINEAR, "v2")
     after = now_of(reported(N1, MINE, other("3")), V2_LINEAR)

@@ -63,6 +63,7 @@ def test_the_recorded_cluster() -> None:
         "workload": "checkout",
         "effect": "loses",
         "effects": ["loses", "moves", "nominal"],
+        "other_effects": [],
         "confidence": "stated",
         "unpredicted_pods": 0,
         "pod": "checkout-d5491e7e7-22276",
@@ -127,7 +128,17 @@ def test_pods_that_could_not_be_predicted_are_a_record_without_container() -> No
     unseen, seen = sorted(records(HALF_READ), key=lambda record: str(record["workload"]))
     assert (unseen["workload"], unseen["effect"], unseen["unpredicted_pods"], unseen["cases"]) == ("p", "unknown", 1, 0)
     assert {key for key, value in unseen.items() if value is not None} == {
-        *("schema_version", "scenario", "namespace", "workload_kind", "workload", "effect", "effects", "confidence"),
+        *(
+            "schema_version",
+            "scenario",
+            "namespace",
+            "workload_kind",
+            "workload",
+            "effect",
+            "effects",
+            "other_effects",
+            "confidence",
+        ),
         *("unpredicted_pods", "cases", "cases_stopping", "pod_effects"),
     }
     assert (seen["workload"], seen["container"], seen["unpredicted_pods"]) == ("q", "c", 0)
@@ -211,8 +222,8 @@ def test_duckdb_reads_it_with_the_documented_types(audit: Audit, tmp_path: Path)
     path = tmp_path / "a.ndjson"
     path.write_text(rendered("ndjson", audit))
     guessed = dict(row[:2] for row in duckdb.sql(f"describe select * from read_ndjson('{path}')").fetchall())
-    # A column that is null in every record has no type of its own.
-    assert {name: kind for name, kind in guessed.items() if kind not in ('"NULL"', "JSON")}.items() <= {
+    # A column that is null, or an empty list, in every record has no type of its own.
+    assert {name: kind for name, kind in guessed.items() if kind not in ('"NULL"', "JSON", "JSON[]")}.items() <= {
         name: type_ for name, (type_, _) in documented().items()
     }.items()
     columns = {name: type_ for name, (type_, _) in documented().items()}

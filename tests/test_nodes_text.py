@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit
+from kubectl_cgaudit.judge.audit import EvidenceRecord, Known, NodeAudit, Settle
+from kubectl_cgaudit.judge.questions import settle
 from kubectl_cgaudit.report import nodes
 from kubectl_cgaudit.report.groups import grouped
 from kubectl_cgaudit.report.screen import PLAIN
 from tests.hostile import hand_made
+from tests.support import cluster, compared, container, node, pod
 
 OURS = hand_made("web")
 
@@ -27,7 +29,7 @@ def of_node(name: str, cgroup: Known = SURE, runtime: Known | None = RUNC, **fie
 
 
 def of_nodes(*shown: NodeAudit, evidence: bool = False) -> str:
-    return nodes.as_text(shown, evidence=evidence, events_read=True, screen=replace(PLAIN, width=1000))
+    return nodes.as_text(shown, (), evidence=evidence, events_read=True, screen=replace(PLAIN, width=1000))
 
 
 def test_what_of_a_node_does_not_fit_together_is_said() -> None:
@@ -65,7 +67,7 @@ def test_reports_group_only_nodes_that_are_as_surely_known() -> None:
 def test_nodes_are_two_tables_only_where_one_does_not_fit_a_terminal() -> None:
     def tables(width: int, terminal: bool = True) -> int:
         screen = replace(PLAIN, width=width, terminal=terminal)
-        return nodes.as_text([of_node("a")], evidence=False, events_read=True, screen=screen).count("NODES")
+        return nodes.as_text([of_node("a")], (), evidence=False, events_read=True, screen=screen).count("NODES")
 
     (row,) = [line for line in of_nodes(of_node("a")).splitlines() if line.startswith("a ")]
     assert [tables(len(row)), tables(len(row) - 1), tables(len(row) - 1, terminal=False)] == [1, 2, 1]
@@ -82,8 +84,7 @@ def test_a_node_has_a_row_a_handler_and_what_is_too_long_for_it_is_cut() -> None
         f"                     long     {'y' * 33}… (likely)",
         f"b      unknown       -        no pod  {' ' * 37}web runc 1.3.6 (likely)  v1 (certain)  stated",
     ]
-    assert text[5:7] == ["", "TO SETTLE THE UNKNOWNS, CHEAPEST FIRST"]
-    assert [line[:2] for line in text[7:]] == ["1.", "2."]
+    assert len(text) == 5
 
 
 def test_a_node_without_a_pod_has_a_row() -> None:
@@ -93,8 +94,12 @@ def test_a_node_without_a_pod_has_a_row() -> None:
 
 def test_evidence_is_called_what_it_is() -> None:
     hint = EvidenceRecord("cgroup", "v1", "hint", "image", "old")
-    text = of_nodes(of_node("a", evidence=(hint, replace(hint, confidence="certain"))), of_node("b"), evidence=True)
-    assert "  hint     cgroup is probably v1: image: old\n  certain  cgroup is v1: image: old\n" in text
+    pieces = hint, replace(hint, strength="probable", override="a boot parameter"), replace(hint, strength="certain")
+    text = of_nodes(of_node("a", evidence=pieces), of_node("b"), evidence=True)
+    assert (
+        "  hint     cgroup is v1: image: old\n  probable cgroup is v1: image: old (unless: a boot parameter)\n"
+        "  certain  cgroup is v1: image: old\n"
+    ) in text
     assert "EVIDENCE OF b\n  none beyond the defaults\n" in of_nodes(of_node("b", evidence=()), evidence=True)
 
 
@@ -107,60 +112,93 @@ def test_what_the_states_file_said_stands_with_the_evidence() -> None:
     assert "states.yaml" not in of_nodes(of_node("a", measured, evidence=(piece,)), evidence=True)
 
 
-EVENTS, LOOK, MEASURE = "Cgroup version of ", "Look on a: ", "Measure it: "
+PROXY = "kubectl cgaudit --kubelet=proxy"
+CRIO = {"containerRuntimeVersion": "cri-o://1.2.3"}
+
+
+def settled(rules: str, *objects: dict[str, Any]) -> list[Settle]:
+    """What would settle what is open of these nodes, each with a pod."""
+    pods = [
+        pod(f"p-{each['metadata']['name']}", container("c", "1"), container("d", "20m"), on=each["metadata"]["name"])
+        for each in objects
+    ]
+    return list(settle(compared(cluster(*objects, *pods), rules, "v2")))
+
+
+def test_what_decides_the_greatest_loss_is_asked_first_and_its_ways_are_by_cost() -> None:
+    cgroup, runtime = settled("", node("a"))
+    assert (cgroup.about, cgroup.confidence, cgroup.nodes, cgroup.states) == (
+        "cgroup",
+        "unknown",
+        ("a",),
+        "- {cgroup: v1 or v2}",
+    )
+    assert cgroup.decides is not None
+    assert (cgroup.decides.pod, cgroup.decides.container, round(cgroup.decides.change, 2)) == ("p-a", None, -0.61)
+    assert [each.command.partition("/sys")[0].partition("node/")[0] for each in cgroup.commands] == [
+        "stat -fc %T ",
+        "kubectl debug ",
+        PROXY,
+    ]
+    assert "privileged" in cgroup.commands[1].needs
+    assert (runtime.about, runtime.states) == ("runtime:default", "- {runtimes: {default: runc X.Y.Z}}")
+    assert runtime.commands[0].command == "runc --version"
 
 
 @pytest.mark.parametrize(
-    ("cgroup", "runtime", "events_read", "measured", "steps"),
+    ("rules", "abouts"),
     [
-        (SURE, RUNC, False, False, []),
-        (OPEN, RUNC, False, False, [EVENTS, LOOK, MEASURE]),
-        (OPEN, RUNC, True, False, [LOOK, MEASURE]),
-        (SURE, OPEN, False, False, [LOOK, MEASURE]),
-        (SURE, OPEN, False, True, [LOOK]),
-        (OPEN, OPEN, False, True, [EVENTS, LOOK]),
+        ("- {cgroup: v1, runtimes: {default: runc 1.3.6}}", []),
+        ("- {cgroup: v1}", ["runtime:default"]),
+        ("- {runtimes: {default: runc 1.3.6}}", ["cgroup"]),
+        ("", ["cgroup", "runtime:default"]),
     ],
 )
-def test_what_would_settle_what_is_open(
-    cgroup: Known, runtime: Known, events_read: bool, measured: bool, steps: list[str]
-) -> None:
-    evidence = (EvidenceRecord("cgroup", "v1", "hint", "kubelet /metrics", ""),) if measured else ()
-    one = of_node("a", cgroup, runtime, evidence=evidence)
-    found = nodes.settle([one, of_node("settled")], events_read=events_read)
-    assert [each[: len(step)] for each, step in zip(found, steps, strict=True)] == steps
-    looks = "".join(found)
-    assert ("stat -fc" in looks, "runc --version" in looks) == (cgroup is OPEN, runtime is OPEN)
-    assert "settled" not in looks
-    in_vain = replace(of_node("a", cgroup, runtime), problems=("/configz could not be read (403)",))
-    assert len(nodes.settle([in_vain], events_read=events_read)) == len(steps) - (MEASURE in steps)
-    # One node that was not measured is enough to say how it can be.
-    both = nodes.settle([one, of_node("b", OPEN)], events_read=True)
-    assert both[-1].startswith(MEASURE)
+def test_only_what_is_open_is_asked(rules: str, abouts: list[str]) -> None:
+    assert [each.about for each in settled(rules, node("a"))] == abouts
 
 
-def where(*open_: NodeAudit) -> str:
-    return nodes.settle(open_, events_read=True)[0].partition(": stat")[0]
+def test_a_probable_answer_is_asked_after_an_unknown_one_and_its_line_accepts_the_default() -> None:
+    """Ubuntu 24.04 starts with cgroup v2."""
+    found = settled("- {runtimes: {default: runc 1.3.6}}", node("a", osImage="Ubuntu 24.04.2 LTS"))
+    assert [(each.about, each.confidence, each.states) for each in found] == [("cgroup", "probable", "- {cgroup: v2}")]
 
 
-def test_where_to_look_names_a_node_of_each_group() -> None:
+def test_one_node_of_each_group_is_asked() -> None:
     """Nodes of which the same is known may run different things where their systems differ."""
-    old, new = (replace(of_node(name, OPEN), os_image=name) for name in ("20.04", "24.04"))
-    assert where(old, replace(old, name="b")) == "Look on one of 2 nodes alike (20.04, b)"
-    assert where(old, new, replace(new, name="c")) == "Look on one node of each group (20.04; 24.04 and 1 alike)"
-    hinted = replace(old, name="d", hints=("its kernel is old: probably v1",))
-    assert where(old, hinted) == "Look on one node of each group (20.04; d)"
-    other = replace(old, name="e", container_runtime="cri-o://1.2.3")
-    assert where(old, other) == "Look on one node of each group (20.04; e)"
-    many = [replace(old, name=f"n{place:02}", os_image=str(place)) for place in range(12)]
-    assert where(*many[:10]).endswith("; n08; n09)")
-    assert where(*many[:11]).endswith("; n09; 1 more group is in the table)")
-    assert where(*many).endswith("; n09; 2 more groups are in the table)")
-    assert len([line for line in of_nodes(old, new).splitlines() if "unknown" in line]) == 2
-    # What is settled does not depend on the system.
+    rules = "- {runtimes: {default: runc 1.3.6}}"
+    old = [node(name, osImage="Some OS 1") for name in ("a", "b")]
+    assert [each.nodes for each in settled(rules, *old)] == [("a", "b")]
+    groups = settled(rules, *old, node("c", osImage="Some OS 2"), node("d", osImage="Some OS 1", **CRIO))
+    assert sorted(each.nodes for each in groups) == [("a", "b"), ("c",), ("d",)]
+    assert {each.states for each in groups} == {
+        "- {match: {name: a}, cgroup: v1 or v2}",
+        "- {match: {name: c}, cgroup: v1 or v2}",
+        "- {match: {name: d}, cgroup: v1 or v2}",
+    }
+
+
+def test_only_ten_questions_are_told_as_text_and_how_all_are_measured_once() -> None:
+    objects = [node(f"n{place:02}", osImage=f"Some OS {place}") for place in range(12)]
+    found = settled("- {runtimes: {default: runc 1.3.6}}", *objects)
+    text = nodes.as_text([of_node("a")], found, evidence=False, events_read=False, screen=replace(PLAIN, width=1000))
+    assert "\nTO SETTLE WHAT IS OPEN, WHAT DECIDES MOST FIRST\n1. cgroup version of node n00 (unknown)" in text
+    assert (text.count("   - stat -fc"), text.count("   - kubectl debug node/"), text.count("--kubelet=proxy")) == (
+        10,
+        10,
+        1,
+    )
+    assert "2 more questions: -o json has all." in text
+    assert "Events were not read" in text
+    read = nodes.as_text([of_node("a")], found, evidence=False, events_read=True, screen=replace(PLAIN, width=1000))
+    assert "Events were not read" not in read
+
+
+def test_what_is_settled_does_not_depend_on_the_system() -> None:
     assert of_nodes(of_node("a"), replace(of_node("b"), os_image="other")).splitlines()[1].startswith("a, b ")
 
 
 def test_nodes_that_are_not_in_the_table_are_named() -> None:
-    found = nodes.as_text([of_node("a")], evidence=False, events_read=True, others=["w (windows)", "f (virtual)"])
+    found = nodes.as_text([of_node("a")], (), evidence=False, events_read=True, others=["w (windows)", "f (virtual)"])
     assert "\nNot in the table: w (windows), f (virtual).\n" in found
     assert "Not in the table" not in of_nodes(of_node("a"))

@@ -228,7 +228,7 @@ def test_what_is_selected(flags: dict[str, Any], words: str, chosen: list[int]) 
 @pytest.mark.parametrize("flag", ["policy", "baseline"])
 def test_no_second_reader_of_standard_input(flag: str) -> None:
     with pytest.raises(UsageError, match=f"^--{flag} - would share standard input; give the path of a file$"):
-        policy.read("-" if flag == "policy" else None, "-" if flag == "baseline" else None, "none")
+        policy.read("-" if flag == "policy" else None, "-" if flag == "baseline" else None, "none", "probable")
 
 
 @pytest.mark.parametrize("said", ["x", "1e5", "9" * 12, "9" * 30, "-" + "9" * 30, "9" * 5000])

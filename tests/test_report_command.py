@@ -13,12 +13,11 @@ from msgspec.structs import replace
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.collect.snapshot import encode, pack
 from kubectl_cgaudit.errors import InputError
-from kubectl_cgaudit.judge.audit import SCHEMA_VERSION, Audit, Known
+from kubectl_cgaudit.judge.audit import Audit, Known
 from kubectl_cgaudit.judge.saved import _problems, load
 from kubectl_cgaudit.report.formats import FORMATS
 from tests.hostile import HOSTILE, hand_made
 from tests.support import (
-    GOLDEN,
     RECORDED_FLAGS,
     audited,
     cluster,
@@ -49,8 +48,8 @@ def test_every_format_is_the_same_byte_for_byte(tmp_path: Path, monkeypatch: pyt
 
 def _sound(audit: Audit) -> Audit:
     """A hand-made audit with what every real one says of its nodes."""
-    known = {**audit.nodes[0].known, "system_slice": Known("default", "hint", "x")}
-    return replace(audit, schema_version="1.1", nodes=(replace(audit.nodes[0], known=known),))
+    known = {**audit.nodes[0].known, "system_slice": Known("default", "probable", "x")}
+    return replace(audit, nodes=(replace(audit.nodes[0], known=known),))
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
@@ -72,67 +71,9 @@ def test_gzip_and_an_incomplete_audit(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "INCOMPLETE" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_an_audit_that_the_schema_1_0_wrote(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The recorded cluster's, as the last release of that schema wrote it, in every format of today."""
-    assert run(["report", str(GOLDEN / "audit-1.0.json.gz"), "-o", name]) == 0
-    text = capsys.readouterr().out
-    older, today = load(gzip.decompress((GOLDEN / "audit-1.0.json.gz").read_bytes()), "x"), recorded_audit()
-    expected = rendered(name, replace(today, tool_version=older.tool_version))
-    if name in ("csv", "ndjson", "prometheus"):
-        # What these hold the old one said too.
-        assert text == expected
-        return
-    if name in ("sarif", "junit"):
-        # Their sentences, and the order of equals, are the old ones; which results there are, and how bad, are not.
-        result = r'"(?:ruleId|level|fullyQualifiedName)": "[^"]+"|<testcase [^>]+>|<(?:failure|error) type="[^"]+"'
-        assert len(re.findall(result, expected)) > 60
-        assert sorted(re.findall(result, text)) == sorted(re.findall(result, expected))
-        return
-    assert "shop/checkout, -62% on worker-c. In 5 workloads (3 of them counted above)" in " ".join(text.split())
-    assert [each.title for each in today.workloads if each.effects and each.name not in text] == []
-
-
-def test_an_older_audit_is_completed_from_what_is_in_it() -> None:
-    older = load(gzip.decompress((GOLDEN / "audit-1.0.json.gz").read_bytes()), "x")
-    today = recorded_audit()
-    assert older.schema_version == SCHEMA_VERSION
-    assert (older.container_count, older.weights) == (today.container_count, today.weights)
-    assert [(each.title, each.possibilities, each.inside_pod_best) for each in older.workloads] == [
-        (each.title, each.possibilities, each.inside_pod_best) for each in today.workloads
-    ]
-    # Nothing in the old one says this.
-    assert {case.before.qos == {} for node in older.nodes for case in node.cases} == {True}
-
-
-ADDED = {"containerCount", "insidePodBest", "mayStop", "possibilities", "stops", "weights"}
-"""What schema 1.0 did not have, and what it had says."""
-
-
-def _as_1_0(value: Any) -> Any:
-    if isinstance(value, dict):
-        # In the verdict's counts `stops` is a number, which the old ones had.
-        return {k: _as_1_0(each) for k, each in value.items() if k not in ADDED or (k, type(each)) == ("stops", int)}
-    return [_as_1_0(each) for each in value] if isinstance(value, list) else value
-
-
-def test_an_older_audit_is_completed_where_a_node_is_lost_or_open_or_a_sandbox_splits_the_pod() -> None:
-    """b refuses to start before the move already, so its move loses nothing. Of w, a knows two cases and c four."""
-    pods = [
-        pod(f"{name}-{on}", container("app", "1"), container("s", "20m"), on=on, owner=("StatefulSet", name), **more)
-        for name, more in (("w", {}), ("k", {"runtimeClassName": "kata"}))
-        for on in ("a", "b", "c")
-    ]
-    rules = "- {match: {name: b}, cgroup: v1}\n- {match: {name: a}, cgroup: v1, runtimes: {default: linear}}"
-    nodes = node("a", kubelet="v1.34.1"), node("b", kubelet="v1.35.1"), node("c", kubelet="v1.34.1")
-    text = rendered("json", audited(cluster(*nodes, *pods), rules, "runtime,kubelet=1.35.2"))
-    older = json.dumps(_as_1_0(json.loads(text)) | {"schemaVersion": "1.0"})
-    assert json.loads(rendered("json", load(older.encode(), "x"))) == json.loads(text)
-
-
 def test_an_audit_of_a_newer_minor_version_is_written_again_as_what_is_read_of_it() -> None:
     today = recorded_audit()
-    newer = json.loads(rendered("json", today)) | {"schemaVersion": "1.99", "added": [1]}
+    newer = json.loads(rendered("json", today)) | {"schemaVersion": "2.99", "added": [1]}
     assert rendered("json", load(json.dumps(newer).encode(), "x")) == rendered("json", today)
 
 
@@ -147,11 +88,15 @@ def test_an_audit_of_a_newer_minor_version_is_written_again_as_what_is_read_of_i
         ),
         ("[]", "x.json holds no audit (it has no schemaVersion); save an audit with: kubectl cgaudit -o json=FILE"),
         (
-            '{"schemaVersion": "2.0"}',
-            "x.json has schema version 2.0, and this cgaudit reads 1.1; use the release that wrote it",
+            '{"schemaVersion": "3.0"}',
+            "x.json has schema version 3.0, and this cgaudit reads 2.0; use the release that wrote it",
         ),
         (
             '{"schemaVersion": "1.1"}',
+            "x.json has schema version 1.1, and this cgaudit reads 2.0; use the release that wrote it",
+        ),
+        (
+            '{"schemaVersion": "2.0"}',
             "x.json is a damaged audit: Object missing required field `toolVersion`; save an audit with: "
             "kubectl cgaudit -o json=FILE",
         ),
@@ -185,19 +130,16 @@ def test_no_such_file(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_parts_that_do_not_fit_together_are_an_error_and_no_traceback() -> None:
-    audit = _sound(hand_made())
+    audit = _sound(hand_made(when=("cgroup v2", "cgroup v1")))
     (node, *_), (workload, *_) = audit.nodes, audit.workloads
     (pod, *_) = workload.pods
     damaged = {
-        "node web has no cases": replace(audit, nodes=(replace(node, cases=()),)),
         "of node web it does not say cgroup": replace(audit, nodes=(replace(node, known={}),)),
         "pod web/web is on a node that is not there": replace(audit, nodes=()),
         "web/one speaks of a pod that it does not have": replace(
             audit, workloads=(replace(workload, pods=(replace(pod, name="other"),)),)
         ),
-        "pod web/web has other cases than its node": replace(
-            audit, workloads=(replace(workload, pods=(replace(pod, cases=()),)),)
-        ),
+        "pod web/web has other cases than its node": replace(audit, nodes=(replace(node, others=()), *audit.nodes[1:])),
     }
     for problem, broken in damaged.items():
         with pytest.raises(InputError, match=f"^x is a damaged audit: {problem}; save an audit"):
@@ -209,7 +151,7 @@ Change = Callable[[Any], None]
 
 def _moments(audit: Any) -> list[Any]:
     placed = [each for workload in audit["workloads"] for pod in workload["pods"] for each in (pod, *pod["containers"])]
-    return [moment for each in placed for case in each["cases"] for moment in (case["before"], case["after"])]
+    return [case[when] for each in placed for case in (each, *each["cases"]) for when in ("now", "after")]
 
 
 def _everywhere(field: str, value: object) -> Change:
@@ -226,7 +168,7 @@ def _of_nodes(field: str, value: object) -> Change:
 
 def _handlers(audit: Any) -> None:
     case = audit["nodes"][0]["cases"][-1]
-    for moment in (case["before"], case["after"]):
+    for moment in (case["now"], case["after"]):
         moment["runtimes"].pop("default")
 
 
@@ -235,15 +177,15 @@ def _handlers(audit: Any) -> None:
     [
         (
             _everywhere("againstSystem", -1.0),
-            r"Expected `float` >= 0.0 - at `$.workloads[0].pods[0].cases[0].before.ag",
+            r"Expected `float` >= 0.0 - at `$.workloads[0].pods[0].now.ag",
         ),
         (_everywhere("againstSystem", 1e-300), "pod default/api has a share that is less than the least that is shown"),
         (_everywhere("share", 4e-10), "pod default/api has a share that is less than the least that is shown"),
-        (_everywhere("share", 1.5), "Expected `float` <= 1.0 - at `$.workloads[0].pods[0].cases[0].before.share`"),
-        (_everywhere("value", 0), "Expected `int` >= 1 - at `$.workloads[0].pods[0].cases[0].before.value`"),
-        (_everywhere("value", 262145), "Expected `int` <= 262144 - at `$.workloads[0].pods[0].cases[0].before.value`"),
-        (_of_nodes("podsPerSystem", 0), "Expected `float` > 1e-06 - at `$.nodes[0].cases[1].after.podsPerSystem`"),
-        (_of_nodes("kubepods", 10**30), "Expected `int` <= 262144 - at `$.nodes[0].cases[1].after.kubepods`"),
+        (_everywhere("share", 1.5), "Expected `float` <= 1.0 - at `$.workloads[0].pods[0].now.share`"),
+        (_everywhere("value", 0), "Expected `int` >= 1 - at `$.workloads[0].pods[0].now.value`"),
+        (_everywhere("value", 262145), "Expected `int` <= 262144 - at `$.workloads[0].pods[0].now.value`"),
+        (_of_nodes("podsPerSystem", 0), "Expected `float` > 1e-06 - at `$.nodes[0].cases[0].after.podsPerSystem`"),
+        (_of_nodes("kubepods", 10**30), "Expected `int` <= 262144 - at `$.nodes[0].cases[0].after.kubepods`"),
         (_handlers, "node n1 has other handlers in one case than in another, or before than after"),
         (lambda audit: audit["weights"][0].update(before=-1), "Expected `int` >= 1 - at `$.weights[0].before`"),
         (lambda audit: audit["weights"][0].update(containers=0), "Expected `int` >= 1 - at `$.weights[0].containers`"),
@@ -272,8 +214,10 @@ def test_a_damaged_audit_is_refused_where_any_of_its_numbers_is_of_a_pod_it_does
         ], name
     first = workload.pods[0]
     for pods in (
-        replace(first, containers=(replace(first.containers[0], cases=()), *first.containers[1:])),
-        replace(first, cases=()),
+        replace(
+            first, containers=(replace(first.containers[0], others=first.containers[0].cases), *first.containers[1:])
+        ),
+        replace(first, others=first.cases),
     ):
         bad = replace(workload, pods=(pods, *list(workload.pods)[1:]))
         workloads = (*audit.workloads[:place], bad, *audit.workloads[place + 1 :])
@@ -283,7 +227,7 @@ def test_a_damaged_audit_is_refused_where_any_of_its_numbers_is_of_a_pod_it_does
     one = audit.nodes[0]
     case = one.cases[0]
     other = replace(case, after=replace(case.after, runtimes={"x": "runc 1.3.6 (quadratic)"}))
-    damaged = replace(audit, nodes=(replace(one, cases=(other, case)), *audit.nodes[1:]))
+    damaged = replace(audit, nodes=(replace(one, others=(other,)), *audit.nodes[1:]))
     assert f"node {one.name} has other handlers in one case than in another, or before than after" in list(
         _problems(damaged)
     )

@@ -72,7 +72,7 @@ def test_the_recorded_cluster() -> None:
             "primaryLocationLineHash": "2890d1f3d52373f5:1",
             "ruleAndSubject/v1": "2890d1f3d52373f5:1",
         },
-        "properties": {"severity": "high", "when": "", "confidence": "stated"},
+        "properties": {"severity": "high", "when": "", "confidence": "stated", "certainty": "stated"},
     }
 
 
@@ -89,7 +89,8 @@ def test_every_rule_is_there_once_and_results_point_to_it() -> None:
         "CGA401",
     ]
     assert rules[3]["shortDescription"] == {
-        "text": "Node state not known; not known who set a value at the root; evidence contradicts itself."
+        "text": "Node state not known; node state probable, not checked; not known who set a value at the root; evidence "
+        "contradicts itself; a default was overridden."
     }
     assert rules[3]["helpUri"].endswith("/docs/findings/CGA102.md")
     for audit in (RECORDED, BLIND, HALF_READ):
@@ -110,7 +111,12 @@ def test_no_result_is_worse_than_its_rule_says(audit: Audit) -> None:
 def test_a_condition_comes_first() -> None:
     results = [each for each in one_run(BLIND)["results"] if each["ruleId"] == "CGA201"]
     assert results[0]["message"]["text"].startswith("If cgroup v1: Pod shop/checkout-")
-    assert results[0]["properties"] == {"severity": "high", "when": "if cgroup v1", "confidence": "unknown"}
+    assert results[0]["properties"] == {
+        "severity": "high",
+        "when": "if cgroup v1",
+        "confidence": "unknown",
+        "certainty": "possible",
+    }
 
 
 def test_fingerprints_are_of_rule_and_subject_and_not_of_words() -> None:
@@ -239,7 +245,7 @@ def test_why_a_result_is_suppressed(reason: str, expires: str | None, said: str)
 
 @pytest.mark.parametrize("apart", ["known", "excepted"])
 def test_a_finding_that_is_set_apart_keeps_its_place_and_fingerprint(apart: str) -> None:
-    sure, maybe = other(seen="Sure."), other(seen="Maybe.", when="if cgroup v1")
+    sure, maybe = other(seen="Sure."), other(seen="Maybe.", when="if cgroup v1", certainty="possible")
     both = run_of(replace(OURS, findings=(sure, maybe)))["results"]
     set_apart: Any = ExceptedFinding(sure, "agreed", None, "p") if apart == "excepted" else sure
     one = run_of(replace(OURS, findings=(maybe,), **{apart: (set_apart,)}))["results"]

@@ -76,14 +76,14 @@ def test_the_fields_are_those_of_version_1_0() -> None:
     ]
     assert " ".join(saved["nodes"][0]) == (
         "name kind labels capacity_milli allocatable_milli kubelet_version runtime_version os_image kernel handlers address "
-        "kubelet_port ready_since standing"
+        "kubelet_port ready_since standing provider"
     )
     assert " ".join(saved["pods"][0]) == (
         "namespace name uid node qos finished selected runtime_class overhead_milli request_milli limit_milli containers "
-        "controller template_hash read_back_milli allocated_milli resizing"
+        "controller template_hash read_back_milli allocated_milli resizing spec_request_milli annotations annotations_left_out"
     )
     assert " ".join(saved["pods"][0]["containers"][0]) == (
-        "name role request_milli limit_milli presence runtime_id image sees_cgroups started"
+        "name role request_milli limit_milli presence runtime_id image sees_cgroups started spec_request_milli"
     )
     assert [*saved["reading"]] == ["source", "gaps", "notes", "ignored", "duplicates", "filter"]
 

@@ -47,7 +47,7 @@ STARTS = pod("p", container("c", "50m", "77m"))
 @pytest.mark.parametrize(
     ("kubelet", "rules", "to", "effect", "sentence"),
     [
-        ("v1.32.9", V1, "runtime", "stops", "1 workload (default/p) will have a container that does not start."),
+        ("v1.32.9", V1, "runtime", "may-stop", "1 workload (default/p) may have a container that does not start."),
         (
             "v1.33.13",
             V1,
@@ -59,9 +59,9 @@ STARTS = pod("p", container("c", "50m", "77m"))
             "v1.32.9",
             "",
             "runtime",
-            "unknown",
+            "may-stop",
             "1 workload (default/p) may have a container that does not start, if cgroup v1 and the runtime is runc and the "
-            "cgroup driver is systemd. ",
+            "cgroup driver is systemd.",
         ),
         (
             "v1.33.13",
@@ -176,7 +176,7 @@ TAKEN = "- {cgroup: v1, runtimes: {default: linear}}"
 def test_what_only_may_not_start_is_not_said_to_run_on_an_unknown_node() -> None:
     objects = cluster(node(kubelet="v1.33.1"), pod("p", container("c", "10m", "15m")))
     result = audited(objects, TAKEN, "runc=1.3.6")
-    assert result.workloads[0].effects == ("unknown",)
+    assert result.workloads[0].effects == ("may-stop",)
     assert result.verdict.sentence == (
         "1 workload (default/p) may have a container that does not start, if the runtime is runc and the cgroup driver is "
         "systemd."

@@ -16,8 +16,8 @@ SCHEMA_VERSION = "2.0"
 
 Severity = Literal["critical", "high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
-Effect = Literal["stops", "loses", "unknown", "moves", "gains", "nominal", "none"]
-EFFECTS: tuple[Effect, ...] = ("stops", "loses", "unknown", "moves", "gains", "nominal", "none")
+Effect = Literal["stops", "may-stop", "loses", "unknown", "moves", "gains", "nominal", "none"]
+EFFECTS: tuple[Effect, ...] = ("stops", "may-stop", "loses", "unknown", "moves", "gains", "nominal", "none")
 SubjectKind = Literal["audit", "node", "workload"]
 Standing = Literal["", "known", "excepted"]
 CONFIDENCES: tuple[Confidence, ...] = ("certain", "stated", "likely", "probable", "unknown")
@@ -30,8 +30,7 @@ When = Annotated[str, Meta(description="what the case assumes of an open questio
 Stops = Annotated[
     bool,
     Meta(
-        description="what is audited does not run after the move, or not all of it: the node does not come back, or a container "
-        "does not start; after is never reached. False also where that cannot be said"
+        description="the node does not come back, so what is audited does not run after the move; after is what it would have"
     ),
 ]
 Rank = Annotated[int, Meta(ge=1, description="1 is the most plausible case")]
@@ -196,7 +195,7 @@ class WorkloadAudit(_Record, frozen=True):
         int, Meta(description="most leading cases of any of its pods; 1 where nothing is unknown")
     ] = 0
     may_stop: Annotated[
-        bool, Meta(description="one of its pods does not run after the move in some case, or in all of them")
+        bool, Meta(description="the node of one of its pods does not come back in some leading case, or in all of them")
     ] = False
     other_effects: Annotated[
         tuple[OtherEffects, ...], Meta(description="where a default is overridden, as far as it is something else")
@@ -213,8 +212,8 @@ class WorkloadAudit(_Record, frozen=True):
 
     @property
     def unsettled(self) -> bool:
-        """Whether what it gains or loses cannot be said. With one possibility only whether it starts is unknown (CGA301)."""
-        return "unknown" in self.effects and (self.confidence == "unknown" or self.possibilities != 1)
+        """Whether what it gains or loses cannot be said."""
+        return "unknown" in self.effects
 
     @property
     def title(self) -> str:

@@ -116,17 +116,18 @@ def _assumptions(comparisons: tuple[Comparison, ...], scenario: Scenario) -> Ite
     yield "CPU limits do not cap the shares: a container may be held below its share by its own limit."
     yield "Pause, init and debug containers never want CPU; every other container of an active pod does."
     yield (
-        "Every container can use all CPUs of its node. One with fewer runnable threads than CPUs has its whole weight on fewer CPUs."
+        "Every container can use all CPUs of its node. One with fewer runnable threads than CPUs has its whole weight on fewer "
+        "CPUs."
     )
     yield (
-        "Kernel threads want no CPU. Each competes at the root as if it had weight 100: on v2 they gain against pods, and raising "
-        "system.slice does nothing for them."
+        "Kernel threads want no CPU. Each competes at the root as if it had weight 100: on v2 they gain against pods, and "
+        "raising system.slice does nothing for them."
     )
     conmon = [comparison.node.name for comparison in comparisons if _conmon_in_pods(comparison)]
     if conmon:
         yield (
-            f"CRI-O's conmon wants no CPU. On {these('node', conmon)} each container's has weight 100 in its pod and counts against "
-            "the pod's limit: it takes its part while it copies logs."
+            f"CRI-O's conmon wants no CPU. On {these('node', conmon)} each container's has weight 100 in its pod and counts "
+            "against the pod's limit: it takes its part while it copies logs."
         )
     if scenario.runtimes:
         yield (

@@ -13,7 +13,7 @@ from kubectl_cgaudit.judge.audit import CERTAINTIES, Certainty, Effect, Severity
 from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.confidence import rests_on_annotations, taken_for_granted
 from kubectl_cgaudit.judge.figures import Fixed, fixed
-from kubectl_cgaudit.judge.pods import inside, stops
+from kubectl_cgaudit.judge.pods import fate, inside
 from kubectl_cgaudit.judge.rounding import relative
 from kubectl_cgaudit.judge.rules import readers
 from kubectl_cgaudit.judge.rules.context import Context, Pairs, PodRule
@@ -165,7 +165,6 @@ class Kinds:
             for case, (before, after) in zip(cases, shapes, strict=True)
         ]
         changes = [of_case[1:] for of_case in pairs]
-        surely = not taken_for_granted(comparison.state, used)
         leading = comparison.leading[used]
         led = [of_case for of_case, leads in zip(changes, leading, strict=True) if leads]
         kind = Kind(
@@ -173,8 +172,7 @@ class Kinds:
             leading=self._same(leading),
             effects=self._same(
                 tuple(
-                    frozenset(stops(pod, used, case, surely=surely))
-                    | inside(() if case.lost else of_case, self._context.thresholds)
+                    fate(pod, used, case) | inside(() if case.lost else of_case, self._context.thresholds)
                     for case, of_case in zip(cases, changes, strict=True)
                 )
             ),

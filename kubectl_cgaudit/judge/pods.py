@@ -15,13 +15,15 @@ from kubectl_cgaudit.judge.audit import (
 )
 from kubectl_cgaudit.judge.compare import Case, Comparison
 from kubectl_cgaudit.judge.condition import condition
-from kubectl_cgaudit.judge.confidence import of_pod, taken_for_granted
+from kubectl_cgaudit.judge.confidence import of_pod
 from kubectl_cgaudit.judge.figures import Fixed, fixed
 from kubectl_cgaudit.judge.rounding import relative, rounded
 from kubectl_cgaudit.judge.thresholds import Thresholds
 from kubectl_cgaudit.predict.quota import cannot_start
 from kubectl_cgaudit.predict.tree import NodeTree
 
+_STOPS: frozenset[Effect] = frozenset({"stops"})
+_MAY_STOP: frozenset[Effect] = frozenset({"may-stop"})
 _LOSES: frozenset[Effect] = frozenset({"loses"})
 _GAINS: frozenset[Effect] = frozenset({"gains"})
 NEITHER: frozenset[Effect] = frozenset()
@@ -33,12 +35,11 @@ def audited(comparison: Comparison, index: int, thresholds: Thresholds) -> PodAu
     pod, used = comparison.placed[index]
     cases, leading = comparison.cases, comparison.leading[used]
     moments = [(_moments(comparison, index, case.before), _moments(comparison, index, case.after)) for case in cases]
-    surely = not taken_for_granted(comparison.state, used)
-    fates = [frozenset(stops(pod, used, case, surely=surely)) for case in cases]
+    fates = [fate(pod, used, case) for case in cases]
     changes, *of_containers = (
         [
-            CaseChange(case.when, before[place], after[place], "stops" in fate, rank, leads)
-            for rank, (case, leads, (before, after), fate) in enumerate(
+            CaseChange(case.when, before[place], after[place], "stops" in found, rank, leads)
+            for rank, (case, leads, (before, after), found) in enumerate(
                 zip(cases, leading, moments, fates, strict=True), start=1
             )
         ]
@@ -111,19 +112,20 @@ def inside(containers: Iterable[tuple[Fixed | Moment, Fixed | Moment]], threshol
     return found
 
 
-def stops(pod: Pod, used: str, case: Case, *, surely: bool) -> set[Effect]:
-    """Whether the pod does not run after the move: its node does not come back, or a container does not start.
+def fate(pod: Pod, used: str, case: Case) -> frozenset[Effect]:
+    """Return `stops` where the pod's node does not come back, `may-stop` where one of its containers may not start.
 
-    What is taken for granted of the runtime makes the second unknown.
+    The second is a race: the kubelet gives systemd the rounded quota and writes the raw one, and the last write wins.
+    Source: runc#4982, containerd#12496.
     """
+    if case.lost:
+        return _STOPS
     fails = any(cannot_start(pod, container, case.then, used) for container in pod.containers)
-    if case.lost or (fails and surely):
-        return {"stops"}
-    return {"unknown"} if fails else set()
+    return _MAY_STOP if fails else NEITHER
 
 
 def runs_in_part(pod: Pod, used: str, case: Case) -> bool:
-    """Whether containers run beside one that does not start: only init containers and sidecars are waited for."""
+    """Return whether containers run beside one that does not start: only init containers and sidecars are waited for."""
     # https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers
     starts = [(each.role, not cannot_start(pod, each, case.then, used)) for each in pod.containers]
     nothing_waits = all(well for role, well in starts if role != "app")
@@ -131,14 +133,15 @@ def runs_in_part(pod: Pod, used: str, case: Case) -> bool:
 
 
 def effects(cases: Sequence[frozenset[Effect]]) -> tuple[Effect, ...]:
-    """Return what holds in every of these cases; a change of CPU that holds only in some is unknown, never left out."""
+    """Return what holds in every of these cases; what may stop in some may stop, and a change of CPU that holds only in some is
+    unknown, never left out.
+    """
     sure = frozenset.intersection(*cases)
     open_ = frozenset.union(*cases) - sure
     found = set(sure)
     if open_ & {"stops", "unknown", "loses", "gains", "moves"}:
         found.add("unknown")
-    if "nominal" in open_:
-        found.add("nominal")
+    found |= open_ & {"may-stop", "nominal"}
     return tuple(effect for effect in EFFECTS if effect in found)
 
 

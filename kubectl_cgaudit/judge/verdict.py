@@ -10,12 +10,12 @@ from kubectl_cgaudit.judge.rounding import as_said
 from kubectl_cgaudit.judge.rules.catalogue import (
     CONTRADICTED,
     INCOMPLETE,
+    MAY_NOT_START,
     MISREADS_WEIGHT,
     PROBABLE_STATE,
     UNKNOWN_STATE,
     V1_NODE,
     WHO_SET,
-    WILL_NOT_START,
 )
 from kubectl_cgaudit.judge.tally import SureLoss, loss_rank
 from kubectl_cgaudit.judge.thresholds import Thresholds
@@ -73,12 +73,12 @@ def _stopping(critical: Mapping[tuple[str, str], Sequence[str]], workloads: Sequ
     parts = []
     for rule, what, fate in (
         (V1_NODE.id, "node", "not come back from the kubelet upgrade"),
-        (WILL_NOT_START.id, "workload", "have a container that does not start"),
+        (MAY_NOT_START.id, "workload", "have a container that does not start"),
     ):
         open_ = {when: names for (of, when), names in critical.items() if of == rule and when}
         sure = critical.get((rule, ""), ())
         if sure:
-            parts.append(f"{_these(sure, what)} will {fate}.")
+            parts.append(f"{_these(sure, what)} {'will' if rule == V1_NODE.id else 'may'} {fate}.")
         if open_:
             names = [name for each in open_.values() for name in each]
             parts.append(f"{_these(names, what)} may {fate}, {' or '.join(sorted(open_))}.")

@@ -144,10 +144,7 @@ def _rows(
 
 def _why(workload: WorkloadAudit, pod: PodAudit, case: NodeCase, index: int) -> str:
     if pod.cases[index].stops:
-        return (
-            f"{pod.name} does not run after the move: {pod.node} does not come back, or a container does not start. The findings "
-            "say which, and why."
-        )
+        return f"{pod.name} does not run after the move: {pod.node} does not come back (CGA101)."
     parts = list(_against_system(pod, case, index))
     inside = workload.inside_pod
     found = next((each for each in pod.containers if inside and each.name == inside.container), None)

@@ -6,8 +6,7 @@ from itertools import zip_longest
 from kubectl_cgaudit.collect.model import Pod
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.compare import Case, Comparison
-from kubectl_cgaudit.judge.confidence import taken_for_granted
-from kubectl_cgaudit.judge.pods import runs_in_part, stops
+from kubectl_cgaudit.judge.pods import fate, runs_in_part
 from kubectl_cgaudit.report.beside import beside
 from kubectl_cgaudit.report.content import distinct
 from kubectl_cgaudit.report.drawing import bar, below, branches
@@ -37,8 +36,8 @@ def render(comparison: Comparison, pod: Pod, screen: Screen = PLAIN) -> str:
     )
 
     def drawn(case: Case) -> tuple[str, ...]:
-        fate = list(_stops(comparison, case, pod, handler))
-        return (*_wrapped(fate, screen), *_case(comparison, case, index, handler, screen, stops=bool(fate)))
+        said = list(_stops(case, pod, handler))
+        return (*_wrapped(said, screen), *_case(comparison, case, index, handler, screen, stops=bool(said)))
 
     # What is open of other handlers makes cases in which this pod is the same.
     for when, case in distinct(comparison.cases, drawn):
@@ -52,16 +51,16 @@ def _is_same(one: Pod, other: Pod) -> bool:
     return (one.namespace, one.name) == (other.namespace, other.name)
 
 
-def _stops(comparison: Comparison, case: Case, pod: Pod, handler: str) -> Iterator[str]:
-    """Before any number: that there will be none."""
-    found = stops(pod, handler, case, surely=not taken_for_granted(comparison.state, handler))
+def _stops(case: Case, pod: Pod, handler: str) -> Iterator[str]:
+    """Yield before any number that there will be none, or may be none."""
+    found = fate(pod, handler, case)
     if not found:
         return
-    does_not = "DOES NOT RUN" if "stops" in found else "MAY NOT RUN"
+    does_not = "DOES NOT RUN" if case.lost else "MAY NOT RUN"
     if case.lost:
         why = f"kubelet {case.then.kubelet_version} does not start on cgroup v1 (CGA101)"
     else:
-        why = "a container's limit is more than its pod's, and it does not start (CGA301)"
+        why = "a container's limit is more than its pod's, and it may not start (CGA301)"
         does_not += " AS A WHOLE" if runs_in_part(pod, handler, case) else ""
     yield f"AFTER THE MOVE IT {does_not}: {why}. The numbers of after are those it would have."
 

@@ -20,6 +20,7 @@ MOST = 4_900_000
 LIMITS = Limits(groups=60, workloads=1500, cards=40, findings=60, containers=3000, listed=60)
 _TILES: dict[Effect, tuple[str, str]] = {
     "stops": ("✖", "do not run after the move"),
+    "may-stop": ("⚠", "have a container that may not start"),
     "loses": ("▼", "lose against system processes"),
     "unknown": ("?", "cannot be said"),
     "moves": ("⇄", "CPU moves inside the pod, nothing worse"),
@@ -27,7 +28,7 @@ _TILES: dict[Effect, tuple[str, str]] = {
     "nominal": ("#", "another number, no CPU beyond the thresholds"),
     "none": ("=", "nothing changes beyond the thresholds"),
 }
-_ALONE: tuple[Effect, ...] = ("stops", "loses", "gains")
+_ALONE: tuple[Effect, ...] = ("stops", "may-stop", "loses", "gains")
 _OF_ONE = {effect: words.EFFECT_WORDS[effect] for effect in _ALONE}
 """What a tile says of a single workload, where that is not the same."""
 _SECTIONS = (

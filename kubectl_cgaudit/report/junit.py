@@ -20,7 +20,6 @@ _ABOUT_NODES = frozenset(rule.id for rule in catalogue.RULES if rule.about == "n
 _FAILS = frozenset({"critical", "high", "medium"})
 _NODE = "It cannot be said: what the node runs is not known. Not a pass."
 _WORKLOAD = "It cannot be said: what its nodes run is not known, or they were not read. Not a pass."
-_START = "It cannot be said: a container may not start, as its runtime or cgroup driver is only taken for granted. Not a pass."
 Outcome = Literal["failure", "error", "passed"]
 _Said = tuple[Finding | str, ...]
 """What a rule says of a node or workload: what it found, then the words of what is set apart."""
@@ -60,8 +59,6 @@ class _Asked(Struct, frozen=True):
     versions: Mapping[Subject, _Case]
     """Of the nodes under a rule that asks for their cgroup version alone."""
     workloads: Mapping[Subject, _Case]
-    starts: Mapping[Subject, _Case]
-    """Of the workloads under the rule that asks whether they start."""
 
     def said(self, rule: str) -> dict[Subject, _Said]:
         """What a rule says, by subject."""
@@ -77,8 +74,6 @@ class _Asked(Struct, frozen=True):
         """What a rule was asked about."""
         if rule == catalogue.V1_NODE.id:
             return self.versions
-        if rule == catalogue.WILL_NOT_START.id:
-            return self.starts
         return self.nodes if rule in _ABOUT_NODES else self.workloads
 
     def case(self, about: Subject) -> _Case:
@@ -131,14 +126,12 @@ def _asked(audit: Audit, places: Mapping[str, Sequence[range]]) -> _Asked:
         Subject("node", node.name): _NODE if "cgroup" not in node.known or node.known["cgroup"].value is None else ""
         for node in audit.nodes
     }
-    workloads, starts = {}, {}
+    workloads = {}
     for each in audit.workloads:
         about = Subject("workload", each.name, each.namespace, each.kind)
         workloads[about] = _WORKLOAD if each.unsettled or each.unpredicted_pods else ""
-        starts[about] = workloads[about] or (_START if "unknown" in each.effects else "")
     of_each = (
-        {about: _silent(about, of[about]) for about in sorted(of, key=_order)}
-        for of in (nodes, versions, workloads, starts)
+        {about: _silent(about, of[about]) for about in sorted(of, key=_order)} for of in (nodes, versions, workloads)
     )
     return _Asked(audit.findings, places, _set_apart(audit), *of_each)
 

@@ -156,7 +156,7 @@ def _by_effect(away: Iterable[WorkloadAudit]) -> str:
 
 
 def _strong(page: Page, text: str, effect: Effect) -> Live:
-    if effect not in ("stops", "loses", "unknown"):
+    if effect not in ("stops", "may-stop", "loses", "unknown"):
         return page.text(text)
     strongest, separator, also = text.partition("; ")
     return Live(bold(page.text(strongest)) + separator + page.text(also))

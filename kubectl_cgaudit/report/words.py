@@ -10,6 +10,7 @@ from kubectl_cgaudit.text import percent as percent
 
 EFFECT_WORDS: dict[Effect, str] = {
     "stops": "does not run after the move",
+    "may-stop": "has a container that may not start after the move",
     "loses": "loses against system processes",
     "unknown": "cannot be said",
     "moves": "CPU moves inside its pod",

@@ -58,7 +58,7 @@ class _Comparison:
         self.failing = {
             (each.subject.namespace, each.subject.name, each.subject.workload_kind)
             for each in (*before.findings, *before.known, *(excepted.finding for excepted in before.excepted))
-            if each.rule == catalogue.WILL_NOT_START.id
+            if each.rule == catalogue.MAY_NOT_START.id
         }
         self.beside = [_populations(audit) for audit in (before, after)]
         self._seen: dict[tuple[str, str], pods.Around] = {}

@@ -80,7 +80,7 @@ class Around(Struct, frozen=True):
 
 def compare(before: PodAudit, after: PodAudit, around: Around, limits: Limits, *, may_fail: bool) -> PodDiff:
     """A pod before, and itself or the replica that took its place now. `may_fail`: its workload was said to have containers
-    that do not start, for sure or not (CGA301).
+    that may not start (CGA301).
     """
     why = _Why(before, after, around)
     mine = [why.fate(of_fate(_stops(before, may_fail=may_fail)))]
@@ -117,7 +117,7 @@ def _stops(pod: PodAudit, *, may_fail: bool) -> Iterator[bool | None]:
     """In each case whether it was said not to run; None where that could not be said."""
     for case in pod.cases:
         # Only on v1 the kernel refuses a quota.
-        open_ = may_fail and "unknown" in pod.effects and case.after.version == "v1"
+        open_ = may_fail and "may-stop" in pod.effects and case.after.version == "v1"
         yield True if case.stops else None if open_ else False
 
 

@@ -162,14 +162,15 @@ BESTEFFORT_GAIN = Rule(
     "On cgroup v1 BestEffort counts 2 shares against 1024 for a CPU requested; on v2 weight 1 against 39. When the node is "
     "full, pods without requests take more from those that have them.",
 )
-WILL_NOT_START = Rule(
+MAY_NOT_START = Rule(
     "CGA301",
     "workload",
     "critical",
-    "container will not start after the upgrade",
+    "container may not start after the upgrade",
     "On cgroup v1 with the systemd driver, runc from 1.3.2 on writes the container's quota rounded up to 10m; the kubelet "
     "wrote the pod's unrounded, and the kernel refuses a child larger than its parent (runc#4982): "
-    "`failed to write cpu.cfs_quota_us: invalid argument`.",
+    "`failed to write cpu.cfs_quota_us: invalid argument`. It is a race: some pods start and some do not, and one that failed "
+    "stays broken until it is created anew.",
 )
 LIMIT_CHANGED = Rule(
     "CGA302",

@@ -1,4 +1,4 @@
-"""CGA301, CGA302: limits that stop a container from starting, or are not what the spec says."""
+"""CGA301, CGA302: limits that may stop a container from starting, or are not what the spec says."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from kubectl_cgaudit.detect.handlers import PlacedPod
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.judge.compare import Comparison, PodCase
 from kubectl_cgaudit.judge.confidence import taken_for_granted
-from kubectl_cgaudit.judge.rules.catalogue import LIMIT_CHANGED, WILL_NOT_START
+from kubectl_cgaudit.judge.rules.catalogue import LIMIT_CHANGED, MAY_NOT_START
 from kubectl_cgaudit.judge.rules.context import Context, Hit, Pairs, PodRule, graded, narrowed, pod_hits
 from kubectl_cgaudit.judge.rules.looks import Look
 from kubectl_cgaudit.predict.quota import (
@@ -52,7 +52,7 @@ def _failing_starts(
         yield from (narrowed(hit, taken) for hit in pod_hits(pod, container, looks, _CRITICAL))
 
 
-FAILING_STARTS = PodRule(WILL_NOT_START, _failing_starts, _is_limited)
+FAILING_STARTS = PodRule(MAY_NOT_START, _failing_starts, _is_limited)
 """CGA301."""
 
 

@@ -75,7 +75,7 @@
     };
     const tools = make("div", { className: "tools" }, search);
     const effects = new Set(rows.flatMap((row) => row.dataset.effect.split(" ")));
-    for (const effect of ["stops", "loses", "unknown", "moves", "gains", "nominal"].filter((each) => effects.has(each))) {
+    for (const effect of ["stops", "may-stop", "loses", "unknown", "moves", "gains", "nominal"].filter((each) => effects.has(each))) {
       const chip = make("button", { className: "chip", type: "button", textContent: effect });
       chip.dataset.filter = effect;
       chip.setAttribute("aria-pressed", "false");
