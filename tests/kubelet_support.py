@@ -103,4 +103,5 @@ def recorded_answers(node: str, *problems: str) -> KubeletAnswers:
         config=configz.config(golden(node, "/configz")),
         problems=problems,
         pod_level=node == "worker-a",
+        quotas=metrics.quotas(golden(node, "/metrics/cadvisor")),
     )

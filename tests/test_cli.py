@@ -109,7 +109,7 @@ def test_yaml_holds_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None
 def test_yaml_holds_a_handler_of_any_name(name: str) -> None:
     audit = audited(cluster(node(), pod("p", container("c", "1"), runtimeClassName=name)))
     as_json = json.loads(rendered("json", audit))
-    assert [*as_json["nodes"][0]["cases"][0]["before"]["runtimes"]] == [name]
+    assert [*as_json["nodes"][0]["now"]["runtimes"]] == [name]
     assert yaml.safe_load(rendered("yaml", audit)) == as_json
 
 

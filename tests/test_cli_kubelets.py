@@ -1,6 +1,7 @@
 """Commands that read kubelets' answers: what they settle, and what differs from them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -25,16 +26,22 @@ def test_nodes_says_what_is_known_and_what_would_settle_the_rest(capsys: pytest.
         "(certain)",
         "weight",
         "100",
-        "(hint)",
+        "(probable)",
         "unknown",
     ]
     assert lines[3].split() == ["runc-old", "not", "quadratic", "(likely)"]
     piece = lines.index("  likely   runtime:runc-old is not quadratic: node.status.runtimeHandlers:")
     assert lines[piece + 1] == "           userNamespaces is false"
-    advice = lines[lines.index("TO SETTLE THE UNKNOWNS, CHEAPEST FIRST") + 1 :]
+    advice = lines[lines.index("TO SETTLE WHAT IS OPEN, WHAT DECIDES MOST FIRST") + 1 :]
     steps = " ".join(line.strip() for line in advice)
-    assert [line[:2] for line in advice if line[0] != " "] == ["1.", "2.", "3."]
-    assert steps.index("kubectl get events -A -o json") < steps.index("--states FILE") < steps.index("--kubelet=proxy")
+    assert [line[:2] for line in advice if line[:1].isdigit()] == ["1.", "2.", "3.", "4.", "5.", "6."]
+    assert advice[0] == "1. cgroup version of node worker-b (probable): decides whether"
+    assert (
+        steps.index("stat -fc")
+        < steps.index("kubectl debug node/worker-b")
+        < steps.index("then say it with --states FILE")
+    )
+    assert steps.index("--states FILE") < steps.index("--kubelet=proxy") < steps.index("kubectl get events -A -o json")
 
 
 def test_nodes_groups_equal_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,12 +61,13 @@ def test_the_kubelets_answers_settle_the_recorded_cluster(capsys: pytest.Capture
     assert {each["name"]: each["confidence"] for each in data["nodes"]} == {
         "worker-a": "certain",
         "worker-b": "certain",
-        "worker-c": "unknown",
+        "worker-c": "probable",
     }
     assert data["nodes"][1]["known"]["system_slice"] == {
         "value": "weight 20",
         "confidence": "certain",
         "source": "kubelet /configz: system-reserved-compressible is enforced on /system.slice with 500m CPU",
+        "override": "",
     }
     assert run([*KUBELETS]) == 0
     assert (
@@ -72,7 +80,8 @@ def test_the_kubelets_answers_settle_the_recorded_cluster(capsys: pytest.Capture
 def test_verify_agrees_with_the_recorded_kubelets(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["verify", *KUBELETS]) == 0
     assert capsys.readouterr().out == (
-        "77 cgroups of 3 nodes compared with their kubelets: no difference.\n"
+        "81 cgroups of 3 nodes compared with their kubelets: no difference.\n"
+        "32 quotas compared.\n"
         "Kubelets do not show system.slice unless they are told to: its weight is not\n"
         "  verified.\n"
         "What worker-a, worker-b, worker-c should run, or part of it, nobody said: it was\n"
@@ -102,14 +111,17 @@ def test_verify_exits_with_4_and_names_what_differs(tmp_path: Path, capsys: pyte
     states.write_text("- {match: {name: worker-a}, runtimes: {runc-old: runc 1.3.6}}\n")
     assert run(["verify", *KUBELETS, "--states", str(states)]) == 4
     text = capsys.readouterr().out
-    assert text.startswith("77 cgroups of 3 nodes compared with their kubelets: 2 differences.\n")
-    rows = [line.split() for line in text.splitlines() if "legacy-gateway" in line]
+    assert text.startswith("81 cgroups of 3 nodes compared with their kubelets: 3 differences.\n")
+    rows = [re.split("  +", line) for line in text.splitlines() if "legacy-gateway" in line]
+    formula = "the other formula makes it: created before an upgrade, or another runtime than was said"
+    rounded = "rounded up to 10 ms by the one and not by the other: another release than was said"
     assert rows == [
-        ["worker-a", "container", "edge/legacy-gateway-315cc6eec-8cb1d/envoy", "40", "12"],
-        ["worker-a", "container", "edge/legacy-gateway-315cc6eec-8cb1d/ext-authz", "11", "2"],
+        ["worker-a", "container", "edge/legacy-gateway-315cc6eec-8cb1d/envoy", "40", "12", formula],
+        ["worker-a", "container", "edge/legacy-gateway-315cc6eec-8cb1d/ext-authz", "11", "2", formula],
+        ["worker-a", "container", "edge/legacy-gateway-315cc6eec-8cb1d/ext-authz", "8000 us", "7700 us", rounded],
     ]
     assert run(["verify", *KUBELETS, "--states", str(states), "-o", "json"]) == 4
-    assert len(json.loads(capsys.readouterr().out)["differences"]) == 2
+    assert len(json.loads(capsys.readouterr().out)["differences"]) == 3
 
 
 def test_verify_compares_no_numbers_of_a_node_on_another_cgroup_version(
@@ -118,7 +130,8 @@ def test_verify_compares_no_numbers_of_a_node_on_another_cgroup_version(
     states = str(GOLDEN.parent.parent / "docs" / "examples" / "wrong-states.yaml")
     assert run(["verify", *KUBELETS, "--states", states]) == 4
     assert capsys.readouterr().out == (
-        "50 cgroups of 2 nodes compared with their kubelets: no difference.\n"
+        "52 cgroups of 2 nodes compared with their kubelets: no difference.\n"
+        "21 quotas compared.\n"
         "Kubelets do not show system.slice unless they are told to: its weight is not\n"
         "  verified.\n"
         "What worker-a, worker-c should run, or part of it, nobody said: it was taken\n"
@@ -172,7 +185,7 @@ def test_a_kubelet_without_answers_makes_the_audit_incomplete_and_no_more(
     assert run([*RECORDED_FLAGS[:-2], f"--kubelet=files:{tmp_path}", "-o", "json"]) == 3
     data = json.loads(capsys.readouterr().out)
     assert [gap["what"] for gap in data["coverage"]["gaps"]] == ["kubelet of worker-c"]
-    assert [each["confidence"] for each in data["nodes"]] == ["certain", "certain", "unknown"]
+    assert [each["confidence"] for each in data["nodes"]] == ["certain", "certain", "probable"]
 
 
 def test_verify_that_compared_nothing_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

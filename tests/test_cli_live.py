@@ -63,7 +63,7 @@ def test_the_live_audit_is_the_audit_of_the_files(tmp_path: Path, capsys: pytest
         assert live[part] == saved[part]
 
 
-@pytest.mark.parametrize(("events", "version"), [(False, None), (True, "v1")])
+@pytest.mark.parametrize(("events", "version"), [(False, "v2"), (True, "v1")])
 def test_list_nodes_and_pods_only(
     events: bool, version: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,7 +113,7 @@ def test_measured_through_the_proxy_with_its_warning(tmp_path: Path, capsys: pyt
     nodes = {each["name"]: each for each in json.loads(said.out)["nodes"]}
     for each in nodes.values():
         assert {each["known"][what]["confidence"] for what in ("cgroup", "driver")} == {"certain"}
-        assert any(piece["about"] == "reserves" and piece["confidence"] == "certain" for piece in each["evidence"])
+        assert any(piece["about"] == "reserves" and piece["strength"] == "certain" for piece in each["evidence"])
     formulas = {
         name: {what: known["confidence"] for what, known in each["known"].items() if what.startswith("runtime:")}
         for name, each in nodes.items()
@@ -121,14 +121,14 @@ def test_measured_through_the_proxy_with_its_warning(tmp_path: Path, capsys: pyt
     assert formulas == {
         "worker-a": {"runtime:default": "certain", "runtime:crun": "certain", "runtime:runc-old": "certain"},
         "worker-b": {"runtime:default": "certain", "runtime:crun-old": "certain", "runtime:runc-old": "likely"},
-        "worker-c": {"runtime:default": "unknown"},
+        "worker-c": {"runtime:default": "probable"},
     }
 
 
 def test_verify_live(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with recorded(tmp_path) as config:
         assert run(["verify", "--kubeconfig", config, "--kubelet=proxy"]) == 0
-    assert capsys.readouterr().out.startswith("77 cgroups of 3 nodes compared with their kubelets: no difference.")
+    assert capsys.readouterr().out.startswith("81 cgroups of 3 nodes compared with their kubelets: no difference.")
 
 
 METRICS = b'kubelet_cgroup_version 2\nkubelet_node_name{node="n1"} 1\n'

@@ -19,19 +19,19 @@ def test_a_tree_row_of_an_open_node_has_its_cases(capsys: pytest.CaptureFixture[
     rows = json.loads(capsys.readouterr().out)["cgroups"]
     kubepods = next(row for row in rows if row["level"] == "kubepods")
     assert kubepods["now"] == {
-        "version": None,
+        "version": "v2",
         "shares": 3788,
-        "weight": None,
+        "weight": 145,
         "quota_us": None,
         "period_us": 100000,
-        "share": None,
+        "share": 0.591836735,
     }
+    assert (kubepods["confidence"], kubepods["when"]) == ("probable", "cgroup v2, linear runtime")
     assert kubepods["after"]["weight"] == 145
     assert [(case["when"], case["now"]["weight"]) for case in kubepods["cases"]] == [
+        ("cgroup v2, quadratic runtime", 145),
         ("cgroup v1, linear runtime", None),
         ("cgroup v1, quadratic runtime", None),
-        ("cgroup v2, linear runtime", 145),
-        ("cgroup v2, quadratic runtime", 145),
     ]
 
 
@@ -132,7 +132,7 @@ def test_explain_shows_the_arithmetic(capsys: pytest.CaptureFixture[str], monkey
     assert run(["explain", "edge/legacy-gateway-315cc6eec-8cb1d", *RECORDED_FLAGS]) == 0
     text = capsys.readouterr().out
     for line in (
-        "how sure: cgroup version certain, kubelet certain, runtime stated, system.slice hint",
+        "how sure: cgroup version certain, kubelet certain, runtime stated, system.slice probable",
         "allocatable CPU 3700m -> 3700 * 1024 // 1000 = 3788 shares -> 1 + ((3788 - 2) * 9999) // 262142 = weight 145",
         "kubepods: 145 / (145 + system.slice 100) = 59% of the node",
         "requests of 8 active Burstable pods 2413m -> 2413 * 1024 // 1000 = 2470 shares",

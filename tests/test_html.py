@@ -147,7 +147,7 @@ def test_recorded_cluster() -> None:
     assert "<code>systemctl set-property system.slice CPUWeight=39</code>" in text
     assert "platform/waiting-for-gpu" in page.text
     assert "cgroup version: certain on 1, stated on 2 of 3 nodes" in page.text
-    assert "weight of system.slice: stated on 1, hint on 2 of 3 nodes" in page.text
+    assert "weight of system.slice: stated on 1, probable on 2 of 3 nodes" in page.text
     assert "Nothing: all that was asked for was read. 1 pod without a node could not be predicted." in page.text
     assert "INCOMPLETE" not in text
     for finding in audit.findings:
@@ -266,9 +266,8 @@ def test_incomplete_audit_says_so_first() -> None:
 def test_others_at_the_root_have_their_part_of_the_bar() -> None:
     audit = hand_made()
     node = audit.nodes[0]
-    case = node.cases[0]
-    shared = replace(case, before=replace(case.before, pods_share=0.5, system_share=0.3))
-    text = render(replace(audit, nodes=(replace(node, cases=(shared,)),)))
+    shared = replace(node, before=replace(node.before, pods_share=0.5, system_share=0.3))
+    text = render(replace(audit, nodes=(shared,)))
     assert (
         '<rect class="pods" x="0.00%" width="50.00%" height="22"/><rect class="others" x="50.00%" width="20.00%" height="22"/>'
         '<rect class="system" x="70.00%" width="30.00%" height="22"/>'
@@ -335,9 +334,9 @@ def test_long_names_everywhere_still_fit() -> None:
 
 
 def test_what_stops_sorts_as_the_worst_and_not_as_what_stays() -> None:
-    pods = pod("p", container("c", "50m", "77m")), pod("q", container("c", "50m"))
-    states = "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.2.6}}"
-    result = audited(cluster(node(kubelet="v1.32.9"), *pods), states, "runc=1.3.6")
+    pods = pod("p", container("c", "50m")), pod("q", container("c", "50m"), on="n2")
+    states = "- {cgroup: v2, runtimes: {default: runc 1.2.6}}\n- {match: {name: n1}, cgroup: v1}"
+    result = audited(cluster(node(kubelet="v1.33.1"), node("n2", kubelet="v1.33.1"), *pods), states, "kubelet=1.35")
     stops, stays = result.workloads
     page = render(replace(result, workloads=(stops, replace(stays, effects=("nominal",)))))
     cells = 'data-label="(Against system|Inside the pod)" data-value="(.*?)">(?:<b>)?(.*?)<'
@@ -350,11 +349,9 @@ def test_what_stops_sorts_as_the_worst_and_not_as_what_stays() -> None:
 
 
 def test_hints_are_those_of_every_node_of_a_group() -> None:
-    nodes = [node("a"), node("b"), node("c")]
-    for each, system in zip(
-        nodes, ("Debian GNU/Linux 12 (bookworm)", "Ubuntu 20.04.6 LTS", "Ubuntu 20.04.6 LTS"), strict=True
-    ):
-        each["status"]["nodeInfo"]["osImage"] = system
-    page = render(audited(cluster(*nodes)))
+    versions = {"a": "containerd://2.1.9", "b": "containerd://2.2.0", "c": "containerd://2.2.0"}
+    nodes = [node(name, containerRuntimeVersion=version) for name, version in versions.items()]
+    pods = [pod(f"p-{name}", container("c", "1"), on=name) for name in versions]
+    page = render(audited(cluster(*nodes, *pods)))
     assert "<h3>3 nodes: a and 2 others</h3>" in page
-    assert re.findall("Hint: os (.*?):", page) == ["Debian GNU/Linux 12 (bookworm)", "Ubuntu 20.04.6 LTS"]
+    assert re.findall("Hint: runtime (.*?): ", page) == ["containerd://2.1.9", "containerd://2.2.0"]

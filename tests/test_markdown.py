@@ -115,8 +115,8 @@ def test_recorded_how_sure_says_what_its_words_mean() -> None:
     ]
     assert found.strip().splitlines()[-1] == (
         "certain: measured on the node. stated: the states file says so. likely: a verified rule about this platform and "
-        "release. hint: a default that may have been changed; it settles nothing. unknown: nobody says; every possibility was "
-        "predicted and the range is shown."
+        "release. probable: the platform's default, which may have been overridden; that case is predicted too, and shown behind. "
+        "unknown: nobody says; every possibility was predicted and the range is shown."
     )
 
 
@@ -358,7 +358,7 @@ def test_what_a_target_changes_at_the_root_is_in_the_after_column(tmp_path: Path
     text = render(audited(cluster(node()), V1, str(tmp_path / "to.yaml")))
     known = section(text, "Nodes")
     assert "| n1 | cgroup driver | systemd | cgroupfs | stated |" in known
-    assert "| n1 | what else wants CPU at the root | no other cgroup | docker (weight 100) | hint |" in known
+    assert "| n1 | what else wants CPU at the root | no other cgroup | docker (weight 100) | probable |" in known
 
 
 def test_the_command_to_look_with_stays_a_command() -> None:

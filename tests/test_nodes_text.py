@@ -106,7 +106,7 @@ def test_evidence_is_called_what_it_is() -> None:
 def test_what_the_states_file_said_stands_with_the_evidence() -> None:
     said, measured = Known("v2", "stated", "states.yaml rule 3"), Known("v2", "certain", "kubelet /metrics")
     alone = of_nodes(of_node("a", said, evidence=()), evidence=True)
-    assert "EVIDENCE OF a\n  stated  cgroup is v2: states.yaml rule 3\n" in alone
+    assert "EVIDENCE OF a\n  stated   cgroup is v2: states.yaml rule 3\n" in alone
     assert "none beyond" not in alone
     piece = EvidenceRecord("cgroup", "v2", "certain", "kubelet /metrics", "v2")
     assert "states.yaml" not in of_nodes(of_node("a", measured, evidence=(piece,)), evidence=True)

@@ -133,7 +133,7 @@ def test_a_new_kubelet_is_probably_on_v2() -> None:
         ),
         (
             "- {kubelet: fast}",
-            "s.yaml rule 1: kubelet: 'fast' is neither linear, quadratic nor a version such as 1.35.2",
+            "s.yaml rule 1: kubelet: 'fast' is neither linear, quadratic, openshift, upstream nor a version such as 1.35.2",
         ),
         (
             "- {cgroup: v2, system_slice: -1}",

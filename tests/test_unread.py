@@ -37,7 +37,7 @@ def test_a_pending_pod_does_not_end_the_audit(tmp_path: Path, capsys: pytest.Cap
     with serve(only(nodes=a_list("Node", node()), pods=pods)) as server:
         config = kubeconfig(tmp_path / "config", server=server.url)
         assert run(["--kubeconfig", config, "-o", "csv"]) == 3
-    assert [line.split(",")[5] for line in capsys.readouterr().out.splitlines()[1:]] == ["p"]
+    assert [line.split(",")[6] for line in capsys.readouterr().out.splitlines()[1:]] == ["p"]
 
 
 @pytest.mark.parametrize(

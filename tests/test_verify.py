@@ -115,10 +115,13 @@ def test_a_node_without_a_kubepods_tree_is_not_asked_again() -> None:
 
 def test_verify_finds_no_difference_on_any_recorded_cgroup() -> None:
     result = verify(with_kubelets(recorded()), ())
-    assert (result.nodes, result.compared, result.unmeasured) == (("worker-a", "worker-b", "worker-c"), 77, 0)
+    assert (result.nodes, result.compared, result.unmeasured) == (("worker-a", "worker-b", "worker-c"), 81, 0)
     assert result.differences == ()
     levels = ("kubepods", "qos", "pod", "container")
-    assert result.compared == sum(row["level"] in levels for row in golden_json("cgroups.json"))
+    crun = 4
+    """crun runs a container in a cgroup below its scope, and both carry the weight."""
+    assert result.compared == sum(row["level"] in levels for row in golden_json("cgroups.json")) + crun
+    assert result.quotas == 32
 
 
 def test_verify_finds_every_container_a_wrong_states_file_speaks_of() -> None:
@@ -133,7 +136,11 @@ def test_verify_finds_every_container_a_wrong_states_file_speaks_of() -> None:
         for c in each.containers
         if c.presence == "running" and (c.request_milli or 0) > 2
     ]
-    assert sorted((each.pod, each.container) for each in differences) == sorted(default)
+    weights = [each for each in differences if each.what == "value"]
+    assert sorted((each.pod, each.container) for each in weights) == sorted(default)
+    assert {each.cause for each in weights} == {"formula"}
+    (quota,) = [each for each in differences if each.what == "quota"]
+    assert (quota.container, quota.predicted, quota.measured, quota.cause) == ("exporter", (3000,), 2500, "rounding")
     redis = next(each for each in differences if each.container == "redis")
     assert (redis.predicted, redis.measured) == ((59,), 20)
 
@@ -264,15 +271,16 @@ def test_the_rows_of_what_differs_name_whose_cgroup_it_is() -> None:
     both = replace(OF_POD, level="container", container="app", predicted=(39, 100), measured=17)
     text = report.as_text(replace(WHOLE, differences=(OF_POD, of_slice, both)), replace(PLAIN, width=200))
     said, rows, meaning = text.split("\n\n")
+    unknown = "not known: another program may have written it"
     assert text.startswith("7 cgroups of 1 node compared with their kubelets: 3 differences.\n")
     assert said.splitlines()[1:] == [SLICES]
     assert rows.splitlines() == [
-        "NODE  LEVEL      CGROUP OF            PREDICTED  MEASURED",
-        "n1    pod        shop/web             39         no weight",
-        "n1    qos        /kubepods/burstable  39         2",
-        "n1    container  shop/web/app         39 or 100  17",
+        "NODE  LEVEL      CGROUP OF            PREDICTED  MEASURED   CAUSE",
+        f"n1    pod        shop/web             39         no weight  {unknown}",
+        f"n1    qos        /kubepods/burstable  39         2          {unknown}",
+        f"n1    container  shop/web/app         39 or 100  17         {unknown}",
     ]
-    assert " ".join(meaning.split()).endswith("Numbers are cpu.weight on cgroup v2, cpu.shares on v1.")
+    assert " ".join(meaning.split()).endswith("Numbers without a unit are cpu.weight on cgroup v2, cpu.shares on v1.")
     one = report.as_text(replace(WHOLE, differences=(OF_POD,)))
     assert one.startswith("7 cgroups of 1 node compared with their kubelets: 1 difference.\n")
 
