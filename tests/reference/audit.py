@@ -35,7 +35,7 @@ def audit(cluster: Cluster) -> Raw:
         nodes.append({"name": name, "cases": _cases(predicted, [case.lost for case, *_ in predicted], _node)})
         for pod in own:
             by_case = [in_case(pod, case, was.pods[pod.key], will.pods[pod.key]) for case, was, will in predicted]
-            found = over_cases(by_case)
+            found = over_cases([found for found, (case, *_) in zip(by_case, predicted, strict=True) if case.leading])
             members[pod.workload].append(_pod(pod, predicted, by_case, found))
             effects[pod.workload] |= found
     workloads = [
@@ -47,7 +47,7 @@ def audit(cluster: Cluster) -> Raw:
 
 def _cases(predicted: Predicted, stops: list[bool], moment: Callable[[NodeTree], Raw]) -> list[Raw]:
     return [
-        {"when": case.when, "stops": stop, "before": moment(was), "after": moment(will)}
+        {"when": case.when, "stops": stop, "now": moment(was), "after": moment(will)}
         for (case, was, will), stop in zip(predicted, stops, strict=True)
     ]
 

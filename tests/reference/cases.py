@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from tests.reference.amounts import DEFAULT
 from tests.reference.kubelet import refuses_v1
 from tests.reference.objects import Pod, Raw
-from tests.reference.runtimes import Runtime, unsaid
+from tests.reference.runtimes import Runtime, always, unsaid
 from tests.reference.states import State, before
 from tests.reference.targets import Target, after, programs_of
 
@@ -22,8 +22,8 @@ class Case:
     when: str
     before: State
     after: State
-    driver_said: bool
-    """Whether the cgroup driver of after the move is known and not taken for granted."""
+    leading: bool
+    """Whether what is open and has a default has that default: a kubelet that refuses v1 runs on v2."""
 
     @property
     def lost(self) -> bool:
@@ -37,13 +37,13 @@ def cases(node: Raw, pods: list[Pod], rules: list[Raw], target: Target) -> list[
     used = {pod.handler for pod in pods}
     found = []
     for version_words, version in _versions(state):
+        leading = not version_words or version == "v2" or not refuses_v1(state.kubelet)
         for formula_words, runtimes in _runtimes(state, used):
             known = replace(state, cgroup=version, driver=state.driver or "systemd", runtimes=runtimes)
             for program_words, program in _programs(known, used, target):
                 for setter_words, moved in _moves(known, target, node, program):
                     words = (*version_words, *formula_words, *program_words, *setter_words)
-                    said = state.driver != "" or _says_driver(target, node)
-                    found.append(Case(", ".join(words), known, moved, said))
+                    found.append(Case(", ".join(words), known, moved, leading))
     return found
 
 
@@ -55,6 +55,7 @@ def _versions(state: State) -> list[tuple[tuple[str, ...], str]]:
 
 def _runtimes(state: State, used: set[str]) -> Iterator[tuple[tuple[str, ...], dict[str, Runtime]]]:
     """All open handlers linear, and all quadratic; one that no pod uses is no question."""
+    state = replace(state, runtimes=always() | state.runtimes)
     open_ = used - set(state.runtimes)
     if not open_:
         yield (), state.runtimes
@@ -84,9 +85,6 @@ def _moves(state: State, target: Target, node: Raw, program: str) -> list[tuple[
     listed = " and ".join(sorted(names, key=lambda name: (name != "system.slice", name)))
     return [((f"systemd set {listed}",), by_systemd), ((f"a kubelet set {listed}",), by_kubelet)]
 
-
-def _says_driver(target: Target, node: Raw) -> bool:
-    return isinstance(target, list) and before(node, target).driver != ""
 
 
 def _refuses(state: State) -> bool:

@@ -9,13 +9,13 @@ from fractions import Fraction
 from tests.reference.amounts import DEFAULT
 from tests.reference.cases import Case
 from tests.reference.objects import Pod
-from tests.reference.tree import Cgroup, PodTree, does_not_start
+from tests.reference.tree import Cgroup, PodTree, may_not_start
 
 Effects = frozenset[str]
 
 LOSS, GAIN, MOVE = Fraction(-10, 100), Fraction(10, 100), Fraction(-5, 100)
 """The thresholds where none is given."""
-OF_CPU = frozenset({"stops", "loses", "gains", "moves", "unknown"})
+OF_CPU = frozenset({"stops", "loses", "gains", "moves"})
 
 
 def in_case(pod: Pod, case: Case, before: PodTree, after: PodTree) -> Effects:
@@ -29,16 +29,16 @@ def in_case(pod: Pod, case: Case, before: PodTree, after: PodTree) -> Effects:
         "gains": change >= GAIN,
         "moves": any(_change(was.in_pod, will.in_pod) <= MOVE for was, will in pairs),
         "nominal": any(_nominal(was) != _nominal(will) for was, will in pairs),
-        _of_failing(pod, case): does_not_start(pod, case.after),
+        "may-stop": may_not_start(pod, case.after),
     }
     return frozenset(effect for effect, true in found.items() if true)
 
 
 def over_cases(found: list[Effects]) -> Effects:
-    """What holds in every case. A change of CPU that holds only in some makes the effect unknown: docs/method.md."""
+    """What holds in every leading case. A change of CPU that holds only in some makes the effect unknown: docs/method.md."""
     sure, some = frozenset.intersection(*found), frozenset.union(*found)
     unknown = {"unknown"} if (some - sure) & OF_CPU else set()
-    return sure | unknown | (some & {"nominal"})
+    return sure | unknown | (some & {"nominal", "may-stop"})
 
 
 def _change(before: Fraction | None, after: Fraction | None) -> Fraction:
@@ -49,8 +49,3 @@ def _change(before: Fraction | None, after: Fraction | None) -> Fraction:
 def _nominal(cgroup: Cgroup) -> Fraction | None:
     return None if cgroup.value is None else Fraction(cgroup.value, DEFAULT[cgroup.version])
 
-
-def _of_failing(pod: Pod, case: Case) -> str:
-    """Of a container that does not start if its runtime is runc and the driver systemd: CGA301."""
-    runtime = case.after.runtimes[pod.handler]
-    return "stops" if runtime.program == "runc" and runtime.named and case.driver_said else "unknown"

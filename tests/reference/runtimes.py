@@ -43,11 +43,16 @@ def runtime_of(text: str) -> Runtime:
     return Runtime(program, "quadratic" if release(version) >= release(FIRST_QUADRATIC[program]) else "linear")
 
 
+def always() -> dict[str, Runtime]:
+    """The handlers whose name says all of what they run."""
+    return {name: runtime_of(name) for name in _ALWAYS}
+
+
 def unsaid(handler: str) -> Runtime:
     """The runtime of a handler of which nobody says what it runs: a name that is a program's says that much."""
     if handler in FIRST_QUADRATIC:
         return Runtime(handler, "")
-    return runtime_of(handler) if handler in _ALWAYS else Runtime("", "")
+    return Runtime("", "")
 
 
 def upgraded(runtime: Runtime) -> Runtime:

@@ -81,8 +81,8 @@ def predict(node: Raw, pods: list[Pod], state: State) -> NodeTree:
     return NodeTree(state, kubepods, system, others, pods_share, system_share, slices, trees)
 
 
-def does_not_start(pod: Pod, state: State) -> bool:
-    """Whether a container's quota would be greater than its pod's, which v1 refuses: docs/findings/CGA301.md."""
+def may_not_start(pod: Pod, state: State) -> bool:
+    """Whether a container's quota may be greater than its pod's, which v1 refuses: docs/findings/CGA301.md."""
     whole = pod_quota(pod, state.kubelet, state.driver)
     quotas = [_container_quota(pod, each, state) for each in pod.containers]
     return state.cgroup == "v1" and whole is not None and any(quota > whole for quota in quotas if quota)
