@@ -115,8 +115,8 @@ def test_recorded_how_sure_says_what_its_words_mean() -> None:
     ]
     assert found.strip().splitlines()[-1] == (
         "certain: measured on the node. stated: the states file says so. likely: a verified rule about this platform and "
-        "release. probable: the platform's default, which may have been overridden; that case is predicted too, and shown behind. "
-        "unknown: nobody says; every possibility was predicted and the range is shown."
+        "release. probable: the platform's default, which may have been overridden; that case is predicted too, and shown "
+        "behind. unknown: nobody says; every possibility was predicted and the range is shown."
     )
 
 

@@ -35,7 +35,7 @@ def answers(audit: Raw) -> Iterator[tuple[str, Answer]]:
         yield f"{where}, cases", sorted(case["when"] for case in _cases(node))
         for case in _cases(node):
             at = _at(where, case)
-            yield f"{at}, stops", case["stops"]
+            yield f"{at}, stops", case.get("stops", False)
             yield from _node(f"{at}, now", case["now"])
             yield from _node(f"{at}, after", case["after"])
     for workload in audit["workloads"]:

@@ -7,9 +7,10 @@ import from kubectl_cgaudit.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tests.reference.amounts import DEFAULT
-from tests.reference.kubelet import refuses_v1
+from tests.reference.amounts import DEFAULT, linear, shares
+from tests.reference.kubelet import counted_request, refuses_v1
 from tests.reference.objects import Pod, Raw
+from tests.reference.platforms import TARGET, reserve_of
 from tests.reference.runtimes import Runtime, always, unsaid
 from tests.reference.states import State, before
 from tests.reference.targets import Target, after, programs_of
@@ -38,13 +39,44 @@ def cases(node: Raw, pods: list[Pod], rules: list[Raw], target: Target) -> list[
     found = []
     for version_words, version in _versions(state):
         leading = not version_words or version == "v2" or not refuses_v1(state.kubelet)
-        for formula_words, runtimes in _runtimes(state, used):
-            known = replace(state, cgroup=version, driver=state.driver or "systemd", runtimes=runtimes)
-            for program_words, program in _programs(known, used, target):
-                for setter_words, moved in _moves(known, target, node, program):
-                    words = (*version_words, *formula_words, *program_words, *setter_words)
-                    found.append(Case(", ".join(words), known, moved, leading))
+        for default, kubelet_words, told in _by_platform(replace(state, cgroup=version), node, pods):
+            for formula_words, runtimes in _runtimes(state, used):
+                known = replace(told, driver=state.driver or "systemd", runtimes=runtimes)
+                for program_words, program in _programs(known, used, target):
+                    for setter_words, moved in _moves(known, target, node, program):
+                        words = (*version_words, *kubelet_words, *formula_words, *program_words, *setter_words)
+                        found.append(Case(", ".join(words), known, moved, leading and default))
     return found
+
+
+def _by_platform(state: State, node: Raw, pods: list[Pod]) -> Iterator[tuple[bool, tuple[str, ...], State]]:
+    """What the platform's kubelet and units do, by what of it is open: whether all is the default, the words, the state."""
+    others = dict.fromkeys(state.platform.root, DEFAULT[state.cgroup]) | state.root
+    for reserved, reserve_words, root in _reserves(replace(state, root=others), node):
+        for default, words, counts in _counted(state, pods):
+            yield reserved and default, (*reserve_words, *words), replace(state, root=root, counts_partitioned=counts)
+
+
+def _reserves(state: State, node: Raw) -> list[tuple[bool, tuple[str, ...], dict[str, int]]]:
+    """The values at the root; an enforced reserve decides system.slice where nobody says what it has."""
+    if not state.platform.reserve or "system.slice" in state.root:
+        return [(True, (), state.root)]
+    of_shares = shares(reserve_of(node))
+    value = of_shares if state.cgroup == "v1" else linear(of_shares)
+    return [
+        (True, ("reserve on system.slice",), state.root | {"system.slice": value}),
+        (False, ("no reserve on system.slice",), state.root),
+    ]
+
+
+def _counted(state: State, pods: list[Pod]) -> list[tuple[bool, tuple[str, ...], bool]]:
+    """Whether pods for management partitions count, which decides only where such a pod asks for CPU."""
+    open_ = state.platform.counts_partitioned is None and any(
+        TARGET in pod.annotations and pod.qos == "Burstable" and counted_request(pod, state.kubelet) for pod in pods
+    )
+    if not open_:
+        return [(True, (), state.counts_partitioned)]
+    return [(True, ("management pods counted",), True), (False, ("management pods not counted",), False)]
 
 
 def _versions(state: State) -> list[tuple[tuple[str, ...], str]]:
@@ -84,7 +116,6 @@ def _moves(state: State, target: Target, node: Raw, program: str) -> list[tuple[
         return [((), by_systemd)]
     listed = " and ".join(sorted(names, key=lambda name: (name != "system.slice", name)))
     return [((f"systemd set {listed}",), by_systemd), ((f"a kubelet set {listed}",), by_kubelet)]
-
 
 
 def _refuses(state: State) -> bool:

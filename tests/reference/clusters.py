@@ -9,12 +9,14 @@ from random import Random
 from typing import Literal
 
 from tests.reference.objects import Raw
+from tests.reference.platforms import PLATFORMS, annotations, as_platform, platform_of
 from tests.reference.specs import pod
 from tests.reference.targets import Target
 
-Kind = Literal["known", "unknowns", "file"]
-"""known: the states file says all of every node; unknowns: it leaves things out; file: the target is a file."""
-KINDS: tuple[Kind, ...] = ("known", "unknowns", "file")
+Kind = Literal["known", "unknowns", "file", "platforms"]
+"""known: the states file says all of every node; unknowns: it leaves things out; file: the target is a file; platforms: the
+nodes are of platforms, and pods have annotations."""
+KINDS: tuple[Kind, ...] = ("known", "unknowns", "file", "platforms")
 
 # Releases on both sides of every change of the rules: of formulas, quota rounding, pod-level resources, cgroup v1.
 RUNTIMES = {
@@ -69,7 +71,12 @@ def cluster(kind: Kind, seed: int) -> Cluster:
         {"kind": "RuntimeClass", "apiVersion": "node.k8s.io/v1", "metadata": {"name": name}, "handler": handler}
         for name, handler in handlers.items()
     ]
-    states = [_said_of(random, name, used, kind == "unknowns") for name in names]
+    if kind == "platforms":
+        for each in nodes:
+            as_platform(random, each, random.choice(list(PLATFORMS)))
+        for one in pods:
+            one["metadata"]["annotations"] = annotations(random, one)
+    states = [_said_of(random, each, used, kind == "unknowns") for each in nodes]
     if random.random() < 0.2:
         by_label = {
             "match": {"labels": {"pool": "blue"}},
@@ -100,18 +107,19 @@ def _node(random: Random, name: str) -> Raw:
     }
 
 
-def _said_of(random: Random, name: str, handlers: list[str], open_: bool) -> Raw:
+def _said_of(random: Random, node: Raw, handlers: list[str], open_: bool) -> Raw:
     """The rule of a states file for a node; with `open_` each thing may be left out."""
 
     def hidden() -> bool:
         return open_ and random.random() < 0.4
 
+    versions = platform_of(node).versions
     rule: Raw = {
-        "match": {"name": name},
+        "match": {"name": node["metadata"]["name"]},
         "kubelet": random.choice(["linear", f"linear {random.choice(KUBELETS.split())}"]),
     }
     if not hidden():
-        rule["cgroup"] = random.choice(["v1", "v1", "v2"])
+        rule["cgroup"] = random.choice(["v1", "v1", "v2"]) if len(versions) > 1 else versions[0]
         rule |= _root(random, rule["cgroup"], 0.4)
         if ("system_slice" in rule or "root" in rule) and not hidden():
             rule["set_by"] = random.choice(["systemd", "kubelet"])

@@ -48,4 +48,3 @@ def _change(before: Fraction | None, after: Fraction | None) -> Fraction:
 
 def _nominal(cgroup: Cgroup) -> Fraction | None:
     return None if cgroup.value is None else Fraction(cgroup.value, DEFAULT[cgroup.version])
-

@@ -25,7 +25,7 @@ def refuses_v1(version: str) -> bool:
     return release(version) >= (1, 35, 0)
 
 
-def most_at_once(containers: tuple[Container, ...], what: Literal["request", "limit"]) -> int:
+def most_at_once(containers: tuple[Container, ...], what: Literal["request", "spec_request", "limit"]) -> int:
     """What runs together at most: containers and sidecars, or an init container and the sidecars before it."""
     amounts = [(each.role, getattr(each, what) or 0) for each in containers]
     sums = [sum(amount for role, amount in amounts if role != "init")]
@@ -40,6 +40,13 @@ def pod_request(pod: Pod, version: str) -> int:
     if pod.request is not None and reads_pod_level(version):
         return pod.request + pod.overhead
     return most_at_once(pod.containers, "request") + pod.overhead
+
+
+def counted_request(pod: Pod, version: str) -> int:
+    """What a pod adds to the Burstable slice: the spec's, also while a resize waits (setCPUCgroupConfig, 1.33 to 1.36)."""
+    if pod.request is not None and reads_pod_level(version):
+        return pod.request + pod.overhead
+    return most_at_once(pod.containers, "spec_request") + pod.overhead
 
 
 def pod_shares(pod: Pod, version: str) -> int:

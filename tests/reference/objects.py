@@ -29,6 +29,8 @@ class Container:
     request: int | None
     limit: int | None
     running: bool
+    spec_request: int | None
+    """What the spec asks for, also while a resize waits."""
 
     @property
     def competes(self) -> bool:
@@ -54,6 +56,9 @@ class Pod:
     limit: int | None
     overhead: int
     workload: tuple[str, str, str]
+    annotations: dict[str, str]
+    of_class: bool
+    """Whether it names a RuntimeClass."""
 
 
 def active_pods(raws: list[Raw], handlers: Mapping[str, str]) -> list[Pod]:
@@ -75,6 +80,8 @@ def read_pod(raw: Raw, handlers: Mapping[str, str]) -> Pod:
         limit=_cpu(spec, "limits"),
         overhead=milli(spec.get("overhead", {}).get("cpu", "0")),
         workload=_workload(meta),
+        annotations=meta.get("annotations", {}),
+        of_class=bool(name),
     )
 
 
@@ -87,13 +94,16 @@ def read_containers(raw: Raw) -> list[Container]:
         for each in spec.get(members, ()):
             said = by_name.get(each["name"], {})
             request, limit = _cpu(each, "requests"), _cpu(each, "limits")
+            spec_request = request
             # docs/limits.md, "In-place resize": what the kubelet has allocated counts.
             if said and _waits_for_resize(status):
                 request = _of(said.get("allocatedResources", {}), request)
                 limit = _of(said.get("resources", {}).get("limits", {}), limit)
             always = each.get("restartPolicy") == "Always"
             role = "app" if members == "containers" else "sidecar" if always else "init"
-            found.append(Container(each["name"], role, request, limit, "running" in said.get("state", {})))
+            found.append(
+                Container(each["name"], role, request, limit, "running" in said.get("state", {}), spec_request)
+            )
     return found
 
 

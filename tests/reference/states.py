@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from tests.reference.objects import Raw
+from tests.reference.platforms import PLATFORMS, Platform, platform_of
 from tests.reference.runtimes import Runtime, runtime_of
 
 
@@ -23,12 +24,17 @@ class State:
     """Of system.slice and others that compete with kubepods, where it is said."""
     set_by: str = ""
     """systemd or kubelet: who set those."""
+    platform: Platform = PLATFORMS["custom"]
+    counts_partitioned: bool = True
+    """Whether the Burstable slice counts pods for management partitions."""
 
 
 def before(node: Raw, rules: list[Raw]) -> State:
     """What the rules say of a node, but for its kubelet: that the node says itself."""
     own = node["status"]["nodeInfo"]["kubeletVersion"]
-    return replace(ruled(State(), node, rules), kubelet=own)
+    platform = platform_of(node)
+    state = replace(ruled(State(), node, rules), kubelet=own, platform=platform)
+    return replace(state, counts_partitioned=platform.counts_partitioned is not False)
 
 
 def ruled(state: State, node: Raw, rules: list[Raw]) -> State:

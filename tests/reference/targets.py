@@ -73,7 +73,8 @@ def _root_after(state: State, version: str, set_by: str) -> dict[str, int]:
     reserve = set_by == "kubelet" and all(value == DEFAULT[state.cgroup] for value in state.root.values())
     return {
         name: DEFAULT[version]
-        if value == DEFAULT[state.cgroup] and not reserve
+        # What a platform has beside them nobody said.
+        if value == DEFAULT[state.cgroup] and (not reserve or name in state.platform.root)
         else _carried(value, state.cgroup, version, set_by)
         for name, value in state.root.items()
     }

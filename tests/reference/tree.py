@@ -7,9 +7,10 @@ import from kubectl_cgaudit.
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tests.reference.amounts import DEFAULT, FORMULAS, linear, shares
-from tests.reference.kubelet import container_quota, container_shares, pod_quota, pod_request, pod_shares
+from tests.reference.amounts import DEFAULT, FORMULAS, linear, rounded_up, shares
+from tests.reference.kubelet import container_quota, container_shares, counted_request, pod_quota, pod_shares
 from tests.reference.objects import QOS_CLASSES, Container, Pod, PodKey, QosClass, Raw, allocatable
+from tests.reference.platforms import TARGET, annotated_shares, annotated_weight, quota_is_off
 from tests.reference.states import State
 
 
@@ -83,7 +84,7 @@ def predict(node: Raw, pods: list[Pod], state: State) -> NodeTree:
 
 def may_not_start(pod: Pod, state: State) -> bool:
     """Whether a container's quota may be greater than its pod's, which v1 refuses: docs/findings/CGA301.md."""
-    whole = pod_quota(pod, state.kubelet, state.driver)
+    whole = _pod_quota(pod, state)
     quotas = [_container_quota(pod, each, state) for each in pod.containers]
     return state.cgroup == "v1" and whole is not None and any(quota > whole for quota in quotas if quota)
 
@@ -97,7 +98,8 @@ def _slice_value(qos: QosClass, members: list[Pod], values: dict[PodKey, int], s
         return sum(values[pod.key] for pod in members)
     if qos == "BestEffort":
         return _by_kubelet(2, state)
-    return _by_kubelet(shares(sum(pod_request(pod, state.kubelet) for pod in members)), state)
+    counted = [pod for pod in members if state.counts_partitioned or TARGET not in pod.annotations]
+    return _by_kubelet(shares(sum(counted_request(pod, state.kubelet) for pod in counted)), state)
 
 
 def _pod_tree(pod: Pod, value: int, share: Fraction, system_share: Fraction, state: State) -> PodTree:
@@ -110,18 +112,45 @@ def _pod_tree(pod: Pod, value: int, share: Fraction, system_share: Fraction, sta
         part = None if in_pod is None else in_pod * share
         against = None if part is None else part / system_share
         containers[each.name] = Cgroup(state.cgroup, own, quota, in_pod, part, against)
-    quota = pod_quota(pod, state.kubelet, state.driver)
+    quota = _pod_quota(pod, state)
     return PodTree(Cgroup(state.cgroup, value, quota, None, share, share / system_share), containers)
 
 
 def _by_runtime(pod: Pod, container: Container, state: State) -> int | None:
     """A container's value, which no kubelet writes."""
-    formula, of_shares = state.runtimes[pod.handler].formula, container_shares(pod, container, state.kubelet)
-    if formula == "none":
+    runtime, of_shares = state.runtimes[pod.handler], container_shares(pod, container, state.kubelet)
+    if runtime.formula == "none":
         return None
-    return of_shares if state.cgroup == "v1" else FORMULAS[formula](of_shares)
+    annotated = annotated_shares(pod.annotations, container.name) if state.platform.crio else None
+    of_shares = annotated or of_shares
+    if state.cgroup == "v1":
+        return of_shares
+    # crun writes what an annotation asks for into the cgroup below its scope, where it makes one.
+    below = state.platform.inner and state.driver == "systemd" and runtime.program in ("crun", "")
+    asked = annotated_weight(pod.annotations, container.name) if state.platform.crio and not below else None
+    return asked or FORMULAS[runtime.formula](of_shares)
 
 
 def _container_quota(pod: Pod, container: Container, state: State) -> int | None:
+    if _quota_is_off(pod, container, state):
+        return None
     told = container_quota(pod, container, state.kubelet)
-    return state.runtimes[pod.handler].quota(told, state.cgroup, state.driver)
+    runtime = state.runtimes[pod.handler]
+    # Where crun makes no cgroup below its scope, the raw value comes last there.
+    driver = "" if runtime.program == "crun" and not state.platform.inner else state.driver
+    return runtime.quota(told, state.cgroup, driver)
+
+
+def _pod_quota(pod: Pod, state: State) -> int | None:
+    """A pod's quota, which CRI-O takes away with that of any container."""
+    if any(_quota_is_off(pod, each, state) for each in pod.containers):
+        return None
+    found = pod_quota(pod, state.kubelet, state.driver)
+    return rounded_up(found) if state.platform.rounds_pod_quota and state.driver == "systemd" else found
+
+
+def _quota_is_off(pod: Pod, container: Container, state: State) -> bool:
+    """Of Guaranteed pods with a RuntimeClass, for containers that ask for whole CPUs."""
+    whole = container_shares(pod, container, state.kubelet) % 1024 == 0
+    asked = state.platform.crio and quota_is_off(pod.annotations, container.name)
+    return asked and pod.qos == "Guaranteed" and pod.of_class and whole
