@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import cast
 
+from msgspec.structs import replace
+
 from kubectl_cgaudit import __version__
 from kubectl_cgaudit.cgroups.version import was_checked
 from kubectl_cgaudit.collect.model import Cluster
@@ -56,6 +58,7 @@ def audit(
     """Judge a cluster. Raises UsageError when a states or target file does not fit one of its nodes."""
     comparisons = compare(cluster, rules, scenario, progress)
     coverage = cover(cluster, tuple(unmatched(cluster, comparisons, rules, scenario)), comparisons)
+    coverage = replace(coverage, notes=(*coverage.notes, *_next_releases(comparisons, scenario)))
     context = Context(cluster, thresholds)
     judged = Judged(context, comparisons, POD_RULES, progress)
     # Before the workloads are made, which lets go of what is kept of them.
@@ -136,7 +139,6 @@ def _assumptions(comparisons: tuple[Comparison, ...], scenario: Scenario) -> Ite
         )
     if any(not was_checked(case.then.kubelet_version) for comparison in comparisons for case in comparison.cases):
         yield "Kubelets before 1.25 and after 1.37, and of unknown version, are taken to use the linear formula; nobody looked."
-    yield from _next_releases(comparisons, scenario)
     drivers = [state.basis_of("driver").source for state in states]
     if any(source.startswith("default") for source in drivers):
         yield "The cgroup driver is systemd where the states file does not say otherwise."
@@ -162,5 +164,5 @@ def _next_releases(comparisons: tuple[Comparison, ...], scenario: Scenario) -> I
         if names:
             yield (
                 f"{capital(these('node', names))}: {platform.id} changes what competes with pods at the root, which --to "
-                f"{scenario.to} leaves as it is: if the move ends there, use --to platform={platform.id}."
+                f"{scenario.to} leaves as it is: if the move ends there, use --to platform={platform.id}"
             )

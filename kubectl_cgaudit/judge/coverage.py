@@ -32,7 +32,13 @@ def cover(cluster: Cluster, unmatched: tuple[str, ...] = (), comparisons: Sequen
         source=reading.source,
         filter=reading.filter,
         gaps=tuple(gaps),
-        notes=(*reading.notes, *_not_staying(cluster), *_with_own_cpus(cluster), *own_resources.notes(cluster, active)),
+        notes=(
+            *reading.notes,
+            *_not_staying(cluster),
+            *_with_own_cpus(cluster),
+            *_annotations_left_out(active),
+            *own_resources.notes(cluster, active),
+        ),
         unmatched=unmatched,
         nodes_read=len(cluster.nodes),
         nodes_audited=sum(kind == "linux" for kind in kinds.values()),
@@ -96,6 +102,15 @@ def _with_own_cpus(cluster: Cluster) -> Iterator[str]:
         yield (
             f"The CPU manager of {these('node', names)} is static: containers with CPUs of their own compete for no others, and "
             "the rest for what is left, but shares are shown of all of the node's CPU"
+        )
+
+
+def _annotations_left_out(pods: Sequence[Pod]) -> Iterator[str]:
+    amount = sum(pod.alike.annotations_left_out for pod in pods)
+    if amount:
+        yield (
+            f"{counted(amount, 'annotation')} for CRI-O or OpenShift {'is' if amount == 1 else 'are'} over 256 bytes and not "
+            "read: what is asked there of weights or quotas is not predicted"
         )
 
 

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Sequence
 
+from kubectl_cgaudit.cgroups import crio
 from kubectl_cgaudit.cgroups.pods import container_limit, pod_level_resources, pod_request
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import Formula, milli_to_shares, weight_of
-from kubectl_cgaudit.collect.model import COMPETING, Container, Pod
+from kubectl_cgaudit.collect.model import COMPETING, CPU_QUOTA, RESOURCES, Container, Pod
 from kubectl_cgaudit.detect.runtime import ContainerFormula
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.predict.quota import milli_to_quota
@@ -83,7 +84,9 @@ def requested(pod: Pod, kubelet: KubeletVersion | None) -> str:
 
 
 def amount(container: Container, pod: Pod, setup: Setup) -> str:
-    """What a container's shares are made of."""
+    """Return what a container's shares are made of."""
+    if setup.crio and crio.asked(pod).shares.get(container.name):
+        return f"annotation {RESOURCES}{container.name}"
     if container.request_milli is not None:
         return f"request {container.request_milli}m"
     limit = container_limit(container, pod, setup.kubelet_version)
@@ -92,10 +95,11 @@ def amount(container: Container, pod: Pod, setup: Setup) -> str:
     return f"no request, so its limit {limit}m" if container.limit_milli else f"no request, so the pod's limit {limit}m"
 
 
-def quota(limit: int, cgroup: Cgroup) -> str:
+def quota(limit: int, cgroup: Cgroup, setup: Setup) -> str:
     """`limit 77m * 100000 us / 1000 = 7700 us, rounded up to 8000 us`."""
     if cgroup.quota_us is None:
-        return f"limit {limit}m: no quota, as the kubelet's cpuCFSQuota is false"
+        why = f"an annotation {CPU_QUOTA} asks CRI-O" if setup.cfs_quota else "the kubelet's cpuCFSQuota is false"
+        return f"limit {limit}m: no quota, as {why}"
     raw = milli_to_quota(limit, cgroup.period_us)
     exact = limit * cgroup.period_us // 1000
     least = f", raised to the least of {raw} us" if raw != exact else ""

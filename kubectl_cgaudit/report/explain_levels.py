@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from kubectl_cgaudit.cgroups.pods import container_limit, pod_limit, pod_request
-from kubectl_cgaudit.collect.model import Node
+from kubectl_cgaudit.cgroups import crio
+from kubectl_cgaudit.cgroups.pods import container_limit, pod_limit, pod_request, spec_request
+from kubectl_cgaudit.collect.model import UNIFIED, Container, Node, Pod
 from kubectl_cgaudit.detect.runtime import Runtime
 from kubectl_cgaudit.detect.state import Setup, unit_of
+from kubectl_cgaudit.predict.shape import asked_weight, has_inner
 from kubectl_cgaudit.predict.tree import Cgroup, NodeTree, PodTree
 from kubectl_cgaudit.report.arithmetic import amount, fraction, part, quota, requested, to_shares, weighed
 from kubectl_cgaudit.report.words import counted
@@ -110,12 +112,7 @@ def _slice(tree: NodeTree, pod_tree: PodTree) -> Iterator[Level]:
         yield _own(1, name, cgroup, [*beside, ("", own)])
     label = counted(len(guaranteed), "Guaranteed pod")
     yield from _together(1, label, [cgroup for _, cgroup in guaranteed], others, own)
-    if qos == "Burstable":
-        pods = [other.pod for other in tree.pods if other.pod.qos == "Burstable"]
-        total = sum(pod_request(pod, setup.kubelet_version) for pod in pods)
-        made = f"requests of {counted(len(pods), 'active Burstable pod')} {total}m -> {to_shares(total)}"
-    else:
-        made = "BestEffort always has"
+    made = _counted(tree) if qos == "Burstable" else "BestEffort always has"
     yield _own(
         1,
         _SLICES[qos],
@@ -125,6 +122,18 @@ def _slice(tree: NodeTree, pod_tree: PodTree) -> Iterator[Level]:
         f"{made} {weighed(own, setup.kubelet_formula)}",
         fraction("slice", own, others, "kubepods"),
     )
+
+
+def _counted(tree: NodeTree) -> str:
+    """Return what the shares of the Burstable slice are made of."""
+    kubelet = tree.setup.kubelet_version
+    every = [other.pod for other in tree.pods if other.pod.qos == "Burstable"]
+    pods = [pod for pod in every if not (tree.setup.partitioned and crio.asked(pod).partitioned)]
+    total = sum(spec_request(pod, kubelet) for pod in pods)
+    resizing = any(spec_request(pod, kubelet) != pod_request(pod, kubelet) for pod in pods)
+    specs = ", as their specs have them" if resizing else ""
+    apart = f", without {len(every) - len(pods)} for a management partition" if len(pods) < len(every) else ""
+    return f"requests of {counted(len(pods), 'active Burstable pod')}{specs}{apart} {total}m -> {to_shares(total)}"
 
 
 def _pod(tree: NodeTree, pod_tree: PodTree, runtime: Runtime, depth: int) -> Iterator[Level]:
@@ -146,15 +155,23 @@ def _pod(tree: NodeTree, pod_tree: PodTree, runtime: Runtime, depth: int) -> Ite
     ]
     limit = pod_limit(pod, setup.kubelet_version)
     if limit is not None:
-        notes.append(quota(limit, own))
+        notes.append(quota(limit, own, setup))
     notes.append(f"containers: against each other inside the pod; written by the runtime, {runtime}")
     yield _own(depth, f"{pod.namespace}/{pod.name}", own, others, *notes)
+
+
+def _made(container: Container, pod: Pod, cgroup: Cgroup, setup: Setup, runtime: Runtime) -> str:
+    """Return what a container's value is made of."""
+    asked = asked_weight(container, pod, setup)
+    if asked is not None and asked == cgroup.weight and not has_inner(setup, runtime):
+        return f"annotation {UNIFIED}{container.name} -> weight {asked}"
+    return f"{amount(container, pod, setup)} -> {weighed(cgroup, runtime.formula)}"
 
 
 def _containers(pod_tree: PodTree, setup: Setup, runtime: Runtime, depth: int) -> Iterator[Level]:
     competing = [(container, cgroup) for container, cgroup in pod_tree.containers if cgroup.share is not None]
     for container, cgroup in pod_tree.containers:
-        notes = [f"{amount(container, pod_tree.pod, setup)} -> {weighed(cgroup, runtime.formula)}"]
+        notes = [_made(container, pod_tree.pod, cgroup, setup, runtime)]
         others = [(other.name, theirs) for other, theirs in competing if other is not container]
         if cgroup.share is not None:
             notes.append(fraction(container.name, cgroup, others, "the pod"))
@@ -166,6 +183,6 @@ def _containers(pod_tree: PodTree, setup: Setup, runtime: Runtime, depth: int) -
             notes.append("how the pod's CPU is split is not in cgroups")
         if cgroup.quota_us is not None:
             limit = container_limit(container, pod_tree.pod, setup.kubelet_version)
-            notes.append(quota(limit or 0, cgroup))
+            notes.append(quota(limit or 0, cgroup, setup))
         own = None if cgroup.share is None else part(cgroup, [theirs for _, theirs in others])
         yield Level(depth, container.name, _value(cgroup, cgroup.value), own, cgroup.share, tuple(notes))

@@ -1,0 +1,286 @@
+"""What nodes and pods alone say of platforms, and what a target that is a platform makes of a node: one small cluster each."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_cgaudit.cli.main import run
+from tests.support import RECORDED_FLAGS, container, listed, node, pod
+
+Json = dict[str, Any]
+BLIND = RECORDED_FLAGS[:-2]
+RHCOS = "Red Hat Enterprise Linux CoreOS 9.6.20260301-0 (Plow)"
+TWO = container("app", "1"), container("side", "50m")
+
+
+def openshift(name: str, release: str, kubelet: str, os: str = RHCOS, role: str = "worker") -> Json:
+    """A node of OpenShift with 4 CPUs, of which 500m are reserved."""
+    found = node(
+        name,
+        kubelet=kubelet,
+        osImage=os,
+        containerRuntimeVersion=f"cri-o://{release}",
+        labels={f"node-role.kubernetes.io/{role}": ""},
+    )
+    found["status"]["allocatable"]["cpu"] = "3500m"
+    return found
+
+
+def files(tmp_path: Path, rules: str, *objects: Json) -> list[str]:
+    (tmp_path / "cluster.json").write_text(listed(*objects))
+    (tmp_path / "states.yaml").write_text(rules)
+    states = ["--states", str(tmp_path / "states.yaml")] if rules else []
+    return ["-f", str(tmp_path / "cluster.json"), *states]
+
+
+def said(words: list[str], capsys: pytest.CaptureFixture[str], *, code: int = 0) -> Json:
+    assert run([*words, "-o", "json"]) == code
+    found: Json = json.loads(capsys.readouterr().out)
+    return found
+
+
+def known(words: list[str], what: str, capsys: pytest.CaptureFixture[str]) -> tuple[str | None, str]:
+    (only,) = said(["nodes", *words], capsys)["nodes"]
+    return only["known"][what]["value"], only["known"][what]["confidence"]
+
+
+def test_false_features_of_a_docker_node_say_nothing_of_its_runtime(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """cri-dockerd writes userNamespaces: false whatever the runtime is: Mirantis/cri-dockerd PR #370."""
+    for runtime, expected in (
+        ("docker://28.5.1", (None, "unknown")),
+        ("containerd://2.1.9", ("not quadratic", "likely")),
+    ):
+        of = node(osImage="Custom", containerRuntimeVersion=runtime)
+        of["status"]["runtimeHandlers"] = [{"name": "", "features": {"userNamespaces": False}}]
+        assert known(files(tmp_path, "", of, pod("p", *TWO)), "runtime:default", capsys) == expected
+
+
+def root(words: list[str], to: str, capsys: pytest.CaptureFixture[str]) -> tuple[float, float, list[str]]:
+    """Pods to system now and after, and the findings CGA202, of the most plausible case."""
+    found = said([*words, "--to", to], capsys)
+    of = found["nodes"][0]
+    return (
+        round(of["now"]["podsPerSystem"], 2),
+        round(of["after"]["podsPerSystem"], 2),
+        [
+            each["rule"]
+            for each in found["findings"]
+            if (each["rule"], each["subject"]["name"]) == ("CGA202", of["name"])
+        ],
+    )
+
+
+def test_openshift_4_22_enforces_its_reserve_on_system_slice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """machine-config-operator release-4.22 templates/worker: 500m are weight 20, so 137 : 20."""
+    worker = openshift("w1", "1.35.1-3.rhaos4.22.git1234567.el9", "v1.35.2")
+    words = files(tmp_path, "", worker, pod("p", *TWO, on="w1"))
+    assert root(words, "v2", capsys) == (6.85, 6.85, ["CGA202"])
+    assert said([*words, "--to", "v2"], capsys)["nodes"][0]["now"]["podsShare"] == 0.872611465
+    older = openshift("w1", "1.34.1-3.rhaos4.21.git1234567.el9", "v1.34.2")
+    assert root(files(tmp_path, "", older, pod("p", *TWO, on="w1")), "v2", capsys) == (1.37, 1.37, [])
+    control = openshift("w1", "1.35.1-3.rhaos4.22.git1234567.el9", "v1.35.2", role="control-plane")
+    assert root(files(tmp_path, "", control, pod("p", *TWO, on="w1")), "v2", capsys) == (1.37, 1.37, [])
+
+
+V1 = "- {match: {name: w1}, cgroup: v1, runtimes: {default: runc 1.1.12}}\n"
+OLD = openshift(
+    "w1", "1.31.5-3.rhaos4.18.git1234567.el9", "v1.31.5", "Red Hat Enterprise Linux CoreOS 418.94.202502100215-0"
+)
+NEW = openshift("w2", "1.35.1-3.rhaos4.22.git1234567.el9", "v1.35.2")
+NEXT = (
+    "Node w1: openshift-4.22 changes what competes with pods at the root, which --to v2 leaves as it is: if the move ends there, "
+    "use --to platform=openshift-4.22"
+)
+
+
+@pytest.mark.parametrize(
+    ("to", "after", "notes"),
+    [("v2", 1.37, [NEXT]), ("platform=openshift-4.22", 6.85, []), ("like=w2", 6.85, [])],
+)
+def test_openshift_4_18_on_v1_moves_to_another_sign_than_v2_alone_says(
+    to: str, after: float, notes: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*files(tmp_path, V1, OLD, NEW, pod("p", *TWO, on="w1")), "--to", to]
+    found = said(words, capsys)
+    of = found["nodes"][0]
+    assert (round(of["now"]["podsPerSystem"], 2), round(of["after"]["podsPerSystem"], 2)) == (3.5, after)
+    assert [each for each in found["coverage"]["notes"] if "openshift" in each] == notes
+    (workload,) = found["workloads"]
+    assert ("loses" in workload["effects"], "gains" in workload["effects"]) == (to == "v2", to != "v2")
+
+
+def test_a_node_that_is_of_the_platform_already_keeps_its_kubelets_patch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = files(tmp_path, "", NEW, pod("p", *TWO, on="w2"))
+    assert run([*words, "--to", "platform=openshift-4.22"]) == 0
+    assert "back to" not in capsys.readouterr().err
+
+
+def test_openshift_4_21_rounds_a_pods_quota_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its kubelet is 1.34, which upstream writes it raw: opencontainers/cgroups v0.0.3."""
+    limited = pod("p", container("app", "10m", "77m"), on="w1")
+    quotas = {}
+    for of in (openshift("w1", "1.34.2-3.rhaos4.21.git1234567.el9", "v1.34.2"), node("w1", kubelet="v1.34.2")):
+        words = files(tmp_path, "- {cgroup: v2, driver: systemd, runtimes: {default: runc 1.1.5}}", of, limited)
+        rows = said(["tree", *words, "--to", "v2"], capsys)["cgroups"]
+        quotas[of["status"]["nodeInfo"].get("osImage")] = [row["now"]["quota_us"] for row in rows if row["pod"]]
+    assert quotas == {RHCOS: [8000, 7700], None: [7700, 7700]}
+
+
+def test_kata_and_gvisor_are_known_by_the_name_of_their_handler(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    classes = [
+        {"kind": "RuntimeClass", "apiVersion": "node.k8s.io/v1", "metadata": {"name": name}, "handler": name}
+        for name in ("kata-qemu", "runsc")
+    ]
+    pods = [pod(name, *TWO, runtimeClassName=name) for name in ("kata-qemu", "runsc")]
+    words = files(tmp_path, "- {cgroup: v2}\n", node(), *classes, *pods)
+    assert known(words, "runtime:kata-qemu", capsys) == ("kata (none)", "likely")
+    assert known(words, "runtime:runsc", capsys) == ("runsc (none)", "likely")
+    assert said(["nodes", *words], capsys)["settle"] == []
+
+
+def test_eks_al2023_has_its_kubelet_in_runtime_slice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """amazon-eks-ami, kubelet.service and 00-runtime-slice.conf: a slice of weight 100 beside system.slice."""
+    of = node(
+        cpu="64",
+        kubelet="v1.33.11-eks-3385e9b",
+        osImage="Amazon Linux 2023.11.20260526",
+        containerRuntimeVersion="containerd://2.2.3+unknown",
+    )
+    words = [*files(tmp_path, "- {cgroup: v2}\n", of, pod("p", *TWO)), "--to", "v2"]
+    found = said(words, capsys)
+    assert found["nodes"][0]["now"]["root"] == {"runtime.slice": 100}
+    (finding,) = [each for each in found["findings"] if each["rule"] == "CGA202"]
+    assert (
+        ", and runtime.slice with the kubelet and the container runtime 100: pods : system is 25 : 1" in finding["seen"]
+    )
+    assert finding["remedy"].endswith(
+        "The kubelet and the container runtime are in runtime.slice there: raise it likewise, as system.slice does nothing for "
+        "them."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "version"),
+    [
+        ("v1.25.8-gke.500", ("v1", "probable")),
+        ("v1.26.5-gke.100", (None, "unknown")),
+        ("v1.32.4-gke.1106000", (None, "unknown")),
+        ("v1.33.5-gke.1308000", ("v2", "probable")),
+    ],
+)
+def test_a_kubelet_of_gke_from_1_26_to_1_32_proves_nothing(
+    kubelet: str, version: tuple[str | None, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """v2 is the default of clusters created at 1.26 or later; older pools were migrated by 1.33: GKE documentation."""
+    of = node(kubelet=kubelet, osImage="Container-Optimized OS from Google", kernelVersion="6.6.72+")
+    assert known(files(tmp_path, "", of, pod("p", *TWO)), "cgroup", capsys) == version
+
+
+@pytest.mark.parametrize(
+    ("to", "warning"),
+    [
+        ("runc=9.9.9", "--to runc=9.9.9 is taken for quadratic, but the newest runc known here is 1.5.1 (2026-08-22)"),
+        (
+            "runc=1.4.0-rc.0",
+            "--to runc=1.4.0-rc.0 is taken for quadratic, but runc numbers its release candidates from 1 on",
+        ),
+        (
+            "kubelet=1.99",
+            "--to kubelet=1.99.0 is taken for one as all so far, but the newest known here is 1.37 (2026-11-23)",
+        ),
+        ("kubelet=1.30", "by --to kubelet=1.30, node n1 goes from kubelet 1.33.13 back to 1.30.0"),
+        (
+            "runc=1.1.5",
+            "by --to runc=1.1.5, node n1 goes from runc 1.3.6 (quadratic) back to runc 1.1.5 (linear) (handler default)",
+        ),
+        ("runc=1.4.0", None),
+    ],
+)
+def test_a_doubtful_target_is_warned_of_and_audited(
+    to: str, warning: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = files(tmp_path, "- {cgroup: v2, runtimes: {default: runc 1.3.6}}\n", node(), pod("p", *TWO))
+    assert run([*words, "--to", to]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == (f"check what was said: {warning}\n" if warning else "")
+    assert printed.out.startswith("now -> ")
+
+
+def test_a_fresh_pool_of_ubuntu_26_04_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its systemd 259 knows no cgroup v1, and every runc packaged for it is quadratic: both other cases are excluded."""
+    strings = {"osImage": "Ubuntu 26.04 LTS", "containerRuntimeVersion": "containerd://2.2.1"}
+    nodes = [node(name, kubelet="v1.36.1", **strings) for name in ("a", "b")]
+    words = files(tmp_path, "", *nodes, pod("p", *TWO, on="a"), pod("q", *TWO, on="b"))
+    assert run([*words, "--fail-on", "high"]) == 0
+    printed = capsys.readouterr()
+    assert (printed.err, "Probable" in printed.out) == ("", False)
+    for what, value in (("cgroup", "v2"), ("runtime:default", "quadratic")):
+        for each in said(["nodes", *words], capsys)["nodes"]:
+            assert (each["known"][what]["value"], each["known"][what]["confidence"]) == (value, "likely")
+
+
+COMMAND = (
+    "--fail-on high cannot be decided: CGA201 (shop/checkout) is high or worse if cgroup v1. Settle it with `stat -fc %T "
+    "/sys/fs/cgroup` on worker-b (cgroup2fs is v2, tmpfs is v1); or accept the default with --states FILE: `- {cgroup: v2}`\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("certainty", "code", "err"),
+    [
+        *((certainty, 3, COMMAND) for certainty in ("certain", "stated", "likely", "probable")),
+        ("possible", 4, "--fail-on: 9 findings of severity high or worse\n"),
+    ],
+)
+def test_the_recorded_cluster_by_its_strings_is_no_false_green(
+    certainty: str, code: int, err: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """worker-c is probable v2 by its strings and v1 in truth."""
+    assert run([*BLIND, "--fail-on", "high", "--fail-on-certainty", certainty]) == code
+    printed = capsys.readouterr()
+    assert printed.err == err
+    assert " ".join(printed.out.split()).count("Probable, as 2 nodes may differ from the default: ") == 1
+
+
+def test_who_accepts_the_default_passes_and_who_knows_better_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for rule, code in (
+        ("- {cgroup: v2}", 0),
+        ("- {match: {name: worker-c}, cgroup: v1}\n- {match: {name: worker-b}, cgroup: v2}", 4),
+    ):
+        (tmp_path / "states.yaml").write_text(rule)
+        assert run([*BLIND, "--to", "v2", "--states", str(tmp_path / "states.yaml"), "--fail-on", "high"]) == code
+        capsys.readouterr()
+
+
+ASSUMED = (
+    "Every container can use all CPUs of its node. One with fewer runnable threads than CPUs has its whole weight on fewer CPUs.",
+    "Kernel threads want no CPU. Each competes at the root as if it had weight 100: on v2 they gain against pods, and raising "
+    "system.slice does nothing for them.",
+)
+
+
+def test_every_report_says_what_the_numbers_assume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("json", "wide", "html", "markdown"):
+        assert run([*RECORDED_FLAGS, "-o", name]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert [text.count(each) for each in ASSUMED] == [1, 1], name
+    assert run(RECORDED_FLAGS) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Assumed: every container can use all CPUs of its node, and kernel threads want none." in text
+    whys = [each["why"] for each in said(RECORDED_FLAGS, capsys)["findings"] if each["rule"] == "CGA202"]
+    assert whys
+    assert all(
+        why.endswith("Raising system.slice does not help kernel threads: they compete beside it.") for why in whys
+    )
