@@ -63,9 +63,7 @@ def test_what_does_not_run_is_not_said_to_keep_its_cpu() -> None:
     found = closer(audit.workloads[0], {each.name: each for each in audit.nodes}, {})
     assert audit.workloads[0].effect == "stops"
     assert found is not None
-    assert found.why == (
-        "p does not run after the move: n1 does not come back, or a container does not start. The findings say which, and why."
-    )
+    assert found.why == "p does not run after the move: n1 does not come back (CGA101)."
 
 
 def test_of_a_workload_that_stops_the_pod_that_stops_is_shown() -> None:

@@ -103,7 +103,8 @@ def test_how_many_cannot_be_said_is_what_the_verdict_says() -> None:
 def test_what_only_may_not_start_is_not_counted_with_unknown_nodes() -> None:
     objects = cluster(node(kubelet="v1.33.1"), pod("p", container("c", "10m", "15m")))
     result = audited(objects, "- {cgroup: v1, runtimes: {default: linear}}", "runc=1.3.6")
-    assert (result.verdict.workloads["unknown"], unsettled(result.workloads)) == (1, "")
+    counts = result.verdict.workloads
+    assert (counts["unknown"], counts["may-stop"], unsettled(result.workloads)) == (0, 1, "")
 
 
 def test_findings_of_one_rule_with_other_titles_have_their_own_reason() -> None:
@@ -147,7 +148,7 @@ def test_an_audit_that_names_no_threshold_is_taken_to_have_the_usual_one() -> No
 
 def test_of_a_pod_that_does_not_run_nothing_is_said_after() -> None:
     states = "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.2.6}}"
-    result = audited(cluster(node(kubelet="v1.32.9"), pod("p", container("c", "50m", "77m"))), states, "runc=1.3.6")
+    result = audited(cluster(node(kubelet="v1.34.1"), pod("p", container("c", "50m", "77m"))), states, "kubelet=1.35")
     of_pod, of_container = appendix.rows(result.workloads)
     before = ("shares 51 (0.0498 x) -> stops", "80% -> stops", "4 -> stops")
     assert (of_pod.nominal, of_pod.share, of_pod.times_system) == before

@@ -108,7 +108,7 @@ def test_a_target_beside_another_hides_no_container_that_does_not_start() -> Non
     for to in ("runc=1.3.6", "runc=1.3.6,crun=1.28"):
         result = audited(objects, "- {cgroup: v1, driver: systemd}", to)
         assert [(each.rule, each.severity) for each in result.findings[:1]] == [("CGA301", "critical")]
-        assert result.workloads[0].effects == ("unknown",)
+        assert result.workloads[0].effects == ("may-stop",)
         assert result.coverage.unmatched == ()
 
 
