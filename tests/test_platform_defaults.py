@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubectl_cgaudit.cli.main import run
-from tests.support import RECORDED_FLAGS, container, listed, node, pod
+from tests.support import GOLDEN, RECORDED_FLAGS, container, listed, node, pod
 
 Json = dict[str, Any]
 BLIND = RECORDED_FLAGS[:-2]
@@ -284,3 +284,88 @@ def test_every_report_says_what_the_numbers_assume(tmp_path: Path, capsys: pytes
     assert all(
         why.endswith("Raising system.slice does not help kernel threads: they compete beside it.") for why in whys
     )
+
+
+def test_a_later_audit_names_a_default_that_was_overridden(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    baseline, kubelets = tmp_path / "base.json", f"--kubelet=files:{GOLDEN}"
+    assert run([*BLIND, "--to", "v2", "-o", f"json={baseline}"]) == 0
+    found = said([*BLIND, "--to", "v2", kubelets, "--baseline", str(baseline)], capsys)
+    (finding,) = [each for each in found["findings"] if each["title"] == "a default was overridden"]
+    assert (finding["rule"], finding["severity"], finding["subject"]["name"]) == ("CGA102", "medium", "worker-c")
+    words = (
+        "cgroup v2 was taken (platform rule debian-v2: os Debian GNU/Linux 12 (bookworm): Debian starts with cgroup v2 from 11 "
+        "on unless told otherwise), and it is v1 (kubelet /metrics: kubelet_cgroup_version is 1)"
+    )
+    assert finding["seen"] == f"worker-c: {words}."
+    before, after = tmp_path / "before.json.gz", tmp_path / "after.json.gz"
+    assert run(["snapshot", *BLIND, "-o", str(before)]) == 0
+    assert run(["snapshot", *BLIND, kubelets, "-o", str(after)]) == 0
+    capsys.readouterr()
+    notes = said(["diff", str(before), str(after)], capsys)["summary"]["notes"]
+    note = (
+        f"The first audit took a default that was overridden, so what it said first did not hold: worker-c ({words})."
+    )
+    assert notes.count(note) == 1
+
+
+def test_what_the_states_file_says_against_a_default_is_no_contradiction(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of = node(osImage="Ubuntu 24.04.2 LTS")
+    words = files(tmp_path, "- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.1.5}}\n", of, pod("p", *TWO))
+    (only,) = said(["nodes", *words], capsys)["nodes"]
+    assert (only["known"]["cgroup"]["value"], only["known"]["cgroup"]["confidence"]) == ("v1", "stated")
+    assert only["contradictions"] == []
+    assert [(each["value"], each["strength"]) for each in only["evidence"] if each["about"] == "cgroup"] == [
+        ("v2", "probable")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "expected"),
+    [
+        ("kind-control-plane", "6.12.5-amd64", ("v2", "probable")),
+        ("worker-1", "6.12.5-linuxkit", ("v2", "probable")),
+        ("worker-1", "6.12.5-amd64", ("v2", "likely")),
+    ],
+)
+def test_two_defaults_that_agree_are_likely_but_in_a_container(
+    name: str, kernel: str, expected: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A kind node has its host's cgroup version, whatever its image starts with."""
+    of = node(name, kubelet="v1.36.1", osImage="Debian GNU/Linux 12 (bookworm)", kernelVersion=kernel)
+    assert known(files(tmp_path, "", of, pod("p", *TWO, on=name)), "cgroup", capsys) == expected
+
+
+@pytest.mark.parametrize(
+    ("strings", "kubelet", "first", "login"),
+    [
+        (
+            {"osImage": "Container-Optimized OS from Google"},
+            "v1.30.5-gke.1355000",
+            "gcloud container node-pools describe ",
+            True,
+        ),
+        (
+            {
+                "osImage": "Red Hat Enterprise Linux CoreOS 415.92.202402130021-0",
+                "containerRuntimeVersion": "cri-o://1.28.5-3.rhaos4.15.git1234567.el9",
+            },
+            "v1.28.5",
+            "oc get nodes.config.openshift.io cluster ",
+            True,
+        ),
+        ({"osImage": "Talos (v1.9.1)", "kernelVersion": "6.12.6-talos"}, "v1.32.0", "talosctl -n n1 cgroups ", False),
+        ({"osImage": "Some OS"}, "v1.32.0", "stat -fc %T /sys/fs/cgroup", True),
+    ],
+)
+def test_the_platforms_own_command_comes_first(
+    strings: dict[str, str], kubelet: str, first: str, login: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = files(tmp_path, "", node(kubelet=kubelet, **strings), pod("p", *TWO))
+    code = 3 if "Talos" in strings["osImage"] else 0
+    (settle, *_) = [each for each in said(["nodes", *words], capsys, code=code)["settle"] if each["about"] == "cgroup"]
+    commands = [each["command"] for each in settle["commands"]]
+    assert commands[0].startswith(first)
+    assert any(each.startswith("kubectl debug node/n1 ") for each in commands) is login
+    assert commands[-1] == "kubectl cgaudit --kubelet=proxy"
