@@ -110,6 +110,18 @@ def test_verify_compares_what_is_predicted_and_names_each_cause(
     assert found["conmon"] == ({"crio-node": 56} if openshift else {})
 
 
+def test_what_a_kubelet_measured_stands_in_now_and_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
+    for kubelet in (True, False):
+        words = [*flags("openshift-like", kubelet=kubelet), "--to", "v2+runtime", "-o", "json"]
+        workloads = json.loads(printed(words, capsys))["workloads"]
+        pods = [pod for workload in workloads for pod in workload["pods"]]
+        # The containers of an old runtime, as the move upgrades it: what comes after is predicted.
+        old = next(pod for pod in pods if pod["name"] == "crun-old-one")["containers"][0]
+        assert (old["now"]["value"], old["after"]["value"]) == (4, 17)
+        assert {each["now"].get("measured", False) for pod in pods for each in (pod, *pod["containers"])} == {kubelet}
+        assert "measured" not in old["after"]
+
+
 def test_where_conmon_competes_is_said_in_the_report(capsys: pytest.CaptureFixture[str]) -> None:
     """Measured beside two containers of weights 29 and 6: 73%, 15%, and conmon 11% of the pod's CPU (chatty.txt)."""
     said = (
