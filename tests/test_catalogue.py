@@ -249,7 +249,7 @@ def becomes(platform: str, *roles: str) -> Setup:
     ("platform", "expected"),
     [
         ("openshift-4.19", ("v2", "1.32.0", "systemd", "linear", 100, {}, "system.slice")),
-        ("openshift-4.20", ("v2", "1.33.12", "systemd", "linear", 100, {}, "system.slice")),
+        ("openshift-4.20", ("v2", "1.33.13", "systemd", "linear", 100, {}, "system.slice")),
         ("openshift-4.21", ("v2", "1.34.0", "systemd", "linear", 100, {}, "system.slice")),
         ("openshift-4.22", ("v2", "1.35.0", "systemd", "quadratic", 20, {}, "system.slice")),
         ("eks-al2023", ("v2", "1.33.13", "systemd", "quadratic", 100, {"runtime.slice": 100}, "runtime.slice")),
@@ -269,7 +269,7 @@ def becomes(platform: str, *roles: str) -> Setup:
     ],
 )
 def test_a_node_becomes_what_a_platform_runs_as_far_as_sources_say(platform: str, expected: tuple[object, ...]) -> None:
-    """A reserve of 2 CPUs stays where nothing is said of the root: 2048 shares are weight 79."""
+    """A reserve of 2 CPUs stays where nothing is said of the root: 2048 shares are weight 79. No kubelet goes back a patch."""
     setup = becomes(platform)
     formula = setup.runtime("default").formula
     at_root = setup.system_slice, dict(setup.root), setup.services

@@ -319,8 +319,8 @@ def _on_platform(setup: Setup, platform: Platform, node: Node, *, by_kubelet: bo
         )
     if kubelet := KubeletVersion.parse(platform.kubelet or ""):
         known = setup.kubelet_version
-        # A row says a release's minor version: a node that has it keeps its patch.
-        kubelet = known if known and known[:2] == kubelet[:2] else kubelet
+        # A row says the least of a release's patches: a node that has a later one keeps it.
+        kubelet = max(known, kubelet) if known and known[:2] == kubelet[:2] else kubelet
         setup = replace(_with_kubelet(setup, kubelet), rounded=platform.pod_quota == "rounded")
     return replace(
         setup,
