@@ -53,10 +53,10 @@ def raw(url: str) -> None:
 
 
 def decode(url: str) -> None:
-    """Download, unpack and decode every page into the types an audit decodes, and drop them."""
+    """Download, unpack and decode every page into the frozen types, and drop them."""
     import msgspec
 
-    from kubectl_cgaudit.collect import wire
+    from tools.bench import frozen_types as wire
 
     item = TypeVar("item")
 
