@@ -36,7 +36,7 @@ $(VENV)/ready: pyproject.toml requirements-build.lock requirements-dev.lock | ch
 
 demo reports: $(VENV)/ready
 	@mkdir -p reports
-	$(BIN)/kubectl-cgaudit $(RECORDED) -o table \
+	@$(BIN)/kubectl-cgaudit $(RECORDED) -o table \
 		-o html=reports/recorded-cluster.html -o markdown=reports/recorded-cluster.md
 
 screenshots: reports
@@ -57,10 +57,9 @@ bench: $(VENV)/ready
 	$(BIN)/python -m tools.bench --history benchmarks/history.jsonl
 
 schema: $(VENV)/ready
-	$(BIN)/python -c 'from kubectl_cgaudit.report import schema; print(schema.text(), end="")' \
-		> kubectl_cgaudit/report/audit.schema.json
-	$(BIN)/python -c 'from kubectl_cgaudit.report import ndjson; print(ndjson.schema(), end="")' \
-		> kubectl_cgaudit/report/container.schema.json
+	$(BIN)/python -c 'import json; from kubectl_cgaudit.report import records as r; \
+		[open(f"docs/{n}.schema.json", "w").write(json.dumps(s, indent=2) + "\n") \
+		for n, s in (("audit", r.audit_schema()), ("container", r.record_schema()))]'
 
 # Not with the environment of the tests: what builds a release is setuptools, by its hash, and Python.
 dist: | check-python

@@ -2,15 +2,30 @@
 
 from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.audit import Audit, Finding
-from kubectl_cgaudit.judge.baseline import against, load
-from tests.support import recorded_audit, rendered
+from kubectl_cgaudit.audit.baseline import against
+from kubectl_cgaudit.audit.model import Audit, Finding
+from kubectl_cgaudit.audit.saved import Saved, load_audit
+from kubectl_cgaudit.report.findings import described
+from kubectl_cgaudit.report.records import Json
+from tests.support import STATES, recorded, rendered, saved
 
-AUDIT = recorded_audit()
+SAVED = saved(recorded(), STATES.read_text())
+AUDIT = SAVED.audit
+
+
+def written(audit: Audit) -> bytes:
+    """An audit as JSON, without its containers."""
+    writer = Json()
+    return b"".join([*writer.head(audit), *writer.tail()])
 
 
 def compared(baseline: Audit, audit: Audit = AUDIT) -> Audit:
-    return against(load(rendered("json", baseline).encode(), "base.json"), audit)
+    return described(against(load_audit(written(baseline), "base.json"), "base.json", audit))
+
+
+def shown(name: str, audit: Audit) -> str:
+    """A report of an audit, with the containers of the recorded cluster."""
+    return rendered(name, Saved(audit, SAVED.containers))
 
 
 def without(audit: Audit, *places: int) -> Audit:

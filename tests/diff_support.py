@@ -3,15 +3,22 @@
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
+from kubectl_cgaudit.audit.saved import Saved
 from kubectl_cgaudit.collect.model import Cluster
-from kubectl_cgaudit.judge.audit import Audit
-from kubectl_cgaudit.judge.diff.types import Diff, Measure, WorkloadDiff
-from tests.support import STATES, V2_QUADRATIC, audited, container, node, pod
+from kubectl_cgaudit.compare.diff.types import Diff, Measure, WorkloadDiff
+from tests.support import STATES, V2_QUADRATIC, container, node, pod, saved
 
 
-def now_of(found: Cluster, rules: str = "") -> Audit:
+def told(of: Saved, **fields: Any) -> Saved:
+    """The saved audit with other fields of the audit."""
+    return of._replace(audit=replace(of.audit, **fields))
+
+
+def now_of(found: Cluster, rules: str = "") -> Saved:
     """Any target does: of the second audit only its now counts."""
-    return audited(found, rules, "v2")
+    return saved(found, rules, "v2")
 
 
 def flat(found: Diff) -> dict[tuple[str, str, str, str], tuple[Any, ...]]:

@@ -1,27 +1,38 @@
 """An audit made by hand, in which every string that a cluster may choose is one name; and names that mean harm."""
 
-from kubectl_cgaudit.judge.audit import (
-    SCHEMA_VERSION,
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from kubectl_cgaudit.audit.model import (
+    SCHEMA,
+    Action,
+    ActionEffect,
     Audit,
-    CaseChange,
+    CaseSeverity,
     Change,
-    ContainerAudit,
     Coverage,
+    CpuOfNode,
+    EvidenceRecord,
+    ExceptedFinding,
     Finding,
     GapRecord,
     Known,
-    Moment,
-    NodeAudit,
+    Measure,
     NodeCase,
     NodeMoment,
-    NominalChange,
-    PodAudit,
-    ScenarioRecord,
+    NodeRecord,
+    PolicyRecord,
+    QosMoment,
+    Question,
+    SettleCommand,
     Span,
     Subject,
+    Target,
     Verdict,
-    WorkloadAudit,
-    in_ranks,
+    Where,
+    Workload,
 )
 
 HOSTILE = (
@@ -40,46 +51,93 @@ HOSTILE = (
     "trailing backslash \\",
     "x" * 10_000,
 )
-_VERDICT = "1 of 2 workloads loses."
 
 
-def moment(version: str, value: int, share_: float, system: float, in_pod: float | None = None) -> Moment:
-    default = 1024 if version == "v1" else 100
-    return Moment(version, value, value / default, share_, system, in_pod, None)  # type: ignore[arg-type]
-
-
-def hand_made(name: str = "web", *, complete: bool = True, when: tuple[str, ...] = ("",)) -> Audit:
-    """An audit of one node and two workloads in which every cluster string is `name`."""
-    before = NodeMoment("v1", 4096, 1024, 4.0, 0.8, 0.2, "1.33.1 (linear)", {name: "runc 1.1.5 (linear)"})
-    after = NodeMoment("v2", 157, 100, 1.57, 0.61, 0.39, "1.33.1 (linear)", {name: "runc 1.3.2 (quadratic)"})
-    first, *others = (
-        NodeCase(w, after if "v2" in w else before, after, rank=rank, leading=True) for rank, w in enumerate(when, 1)
+def hand_made(name: str = "web", *, complete: bool = True, open_: bool = False) -> Audit:
+    """Return an audit of a node, two workloads and two actions in which every string of a cluster or a file is `name`."""
+    whens = ("cgroup v2, x", "cgroup v1, x") if open_ else ("",)
+    cases = tuple(
+        NodeCase(when, rank, rank == 1, _moment("v2" if open_ and rank == 1 else "v1", name), _moment("v2", name))
+        for rank, when in enumerate(whens, start=1)
     )
-    cases = first.when, first.before, first.after, first.stops, tuple(others)
-    known = {
-        "cgroup": Known(None if len(when) > 1 else "v1", "unknown" if len(when) > 1 else "likely", name),
-        f"runtime:{name}": Known("runc 1.1.5 (linear)", "stated", name),
-    }
-    node = NodeAudit(name, name, name, name, name, 4000, 2, "stated", known, (name,), (), (), (), *cases)
-    losing, same = _workload(name, "Deployment", when), _unchanged(name, when)
-    finding = Finding(
-        "CGA201",
-        "high",
-        "loses priority",
-        Subject("workload", name, name, name),
-        "",
-        f"Pod {name}: less.",
-        "Because.",
-        f"Do {name}.",
+    node = NodeRecord(
+        name=name,
+        kubelet_version=name,
+        container_runtime=name,
+        os_image=name,
+        kernel=name,
+        capacity_milli=4000,
+        allocatable_milli=3700,
+        requested_milli=1000,
+        pods=2,
+        confidence="unknown" if open_ else "likely",
+        known={
+            "cgroup": Known(None if open_ else "v1", "unknown" if open_ else "likely", name, name),
+            f"runtime:{name}": Known(name, "stated", name),
+        },
+        hints=(name,),
+        evidence=(EvidenceRecord("cgroup", name, "likely", name, name, name),),
+        contradictions=(name,),
+        problems=(name,),
+        cases=cases,
     )
-    gaps = () if complete else (GapRecord(name, name, name),)
-    coverage = Coverage(
+    return Audit(
+        schema=SCHEMA,
+        tool_version="0.1.0",
+        time=None,
+        cluster={"name": name, "context": name, "uid": name},
+        input="",
+        target=Target(name, name, {"system-loss": 0.1, "outweighed": 10.0}, (name,)),
+        verdict=Verdict({"loses": 1, "none": 1}, {"high": 1}, f"1 of 2 workloads loses CPU. {name}"),
+        coverage=_coverage(name, complete=complete),
+        nodes=(node,),
+        questions=(
+            Question(
+                "cgroup",
+                "unknown",
+                name,
+                (name,),
+                Change(name, name, name, name, 0.9, 0.8, -0.1),
+                (SettleCommand(name, name, name),),
+                name,
+            ),
+        ),
+        workloads=(_losing(name, whens[-1], open_=open_), _same(name)),
+        findings=(_finding("CGA201", name, whens[-1], open_=open_), _finding("CGA204", name, "", severity="medium")),
+        actions=(_action("node:1", name, (f"CGA201:{name}/{name}/{name}",)), _action(f"x:{name}", name, (name,))),
+        container_count=2,
+        policy=PolicyRecord(name, {name: name}),
+        excepted=(ExceptedFinding(_finding("CGA302", name, "", severity="low"), name, None, name),),
+    )
+
+
+def _moment(version: str, name: str) -> NodeMoment:
+    old = version == "v1"
+    return NodeMoment(
+        cgroup="v1" if old else "v2",
+        driver="systemd",
+        kubelet=name,
+        kubepods=4096 if old else 157,
+        system_slice=1024 if old else 100,
+        root={name: 100},
+        pods_per_system=4.0 if old else 1.57,
+        pods_share=0.8 if old else 0.61,
+        system_share=0.2 if old else 0.39,
+        qos={"Burstable": QosMoment(2, 39, 0.3)},
+        runtimes={name: name},
+        enforced=(name,),
+        services=name,
+    )
+
+
+def _coverage(name: str, *, complete: bool) -> Coverage:
+    return Coverage(
         complete=complete,
         source=name,
         filter=name,
-        gaps=gaps,
+        gaps=() if complete else (GapRecord(name, name, name, name, (name,)),),
         notes=(name,),
-        unmatched=(),
+        unmatched=(name,),
         nodes_read=1,
         nodes_audited=1,
         pods_read=3,
@@ -90,65 +148,146 @@ def hand_made(name: str = "web", *, complete: bool = True, when: tuple[str, ...]
         virtual_nodes=(name,),
         pods_on_windows_nodes=1,
         pods_on_virtual_nodes=2,
-        workload_names={"Deployment": "derived from the pod-template-hash"},
+        workload_names={"Deployment": name},
         ignored_kinds={name: 2},
         duplicates=1,
     )
-    effects = {"loses": int(len(when) == 1), "unknown": int(len(when) > 1), "none": 1}
-    verdict = Verdict(f"{_VERDICT} {name}", effects, {"high": 1}, (f"CGA201: Do `this` to {name}.",))
-    scenario = ScenarioRecord(name, name, {"system-loss": 0.1, "outweighed": 10.0}, (f"Assumed {name}.",))
-    return Audit(
-        schema_version=SCHEMA_VERSION,
-        tool_version="0.1.0",
-        generated_at=None,
-        scenario=scenario,
-        verdict=verdict,
-        coverage=coverage,
-        nodes=(node,),
-        settle=(),
-        workloads=(losing, same),
-        findings=(finding,),
-    )
 
 
-def _workload(name: str, kind: str, when: tuple[str, ...]) -> WorkloadAudit:
-    def changes(in_pod: tuple[float, float] | None) -> tuple[CaseChange, ...]:
-        was, will = in_pod or (None, None)
-        new = moment("v2", 39, 0.2, 0.5, will)
-        return tuple(
-            CaseChange(w, new if "v2" in w else moment("v1", 1024, 0.3, 1.25, was), new, rank=rank, leading=True)
-            for rank, w in enumerate(when, 1)
-        )
-
-    container = ContainerAudit(name, name, 1000, None, *in_ranks(changes((0.9, 0.81))))
-    pod = PodAudit(name, name, name, name, "stated", ("loses",), *in_ranks(changes(None)), (container,))
-    open_ = len(when) > 1
-    worst = Change(name, None, name, when[0], 1.25, 0.5, -0.6)
-    best = Change(name, None, name, when[-1], 0.5, 0.5, 0.0) if open_ else worst
-    return WorkloadAudit(
-        kind=kind,
+def _losing(name: str, when: str, *, open_: bool) -> Workload:
+    share = Change(name, name, None, when, 0.3, 0.2, -1 / 3)
+    system = Change(name, name, None, when, 1.25, 0.5, -0.6)
+    return Workload(
+        kind=name,
         namespace=name,
-        name="one",
-        effects=("unknown", "nominal") if open_ else ("loses", "moves", "nominal"),
-        confidence="stated",
-        pod_count=1,
-        unpredicted_pods=0,
-        share=Change(name, None, name, "", 0.3, 0.2, -1 / 3),
-        against_system=worst,
-        against_system_best=best,
-        inside_pod=Change(name, name, name, when[0], 0.9, 0.81, -0.1),
-        nominal=(
-            NominalChange(name, Span(1024, 1024), Span(39, 39), Span(0.39, 1), Span(0.39, 0.39), "shares", "weight"),
-        ),
-        pods=(pod,),
-        inside_pod_best=Change(name, name, name, when[-1], 0.9, 0.9, 0.0) if open_ else None,
-        possibilities=len(when),
+        name=name,
+        effects=("unknown", "nominal") if open_ else ("loses", "moves"),
+        other_effects=(),
+        confidence="unknown" if open_ else "likely",
+        pods=3,
+        pods_hit=1,
+        unpredicted_pods=1,
+        nodes_hit=(name,),
+        share=share,
+        against_system=system,
+        against_system_best=system,
+        sure_loss=None if open_ else system,
+        sure_share=None if open_ else share,
+        split=Change(name, name, name, when, 0.9, 0.8, -0.1111),
+        split_best=Change(name, name, name, when, 0.9, 0.9, 0.0),
+        values=(Span(name, "shares", 1024, 1024, "weight", 39, 39),),
+        cases=2 if open_ else 1,
     )
 
 
-def _unchanged(name: str, when: tuple[str, ...]) -> WorkloadAudit:
-    still = moment("v2", 39, 0.2, 0.5)
-    cases = tuple(CaseChange(w, still, still, rank=rank, leading=True) for rank, w in enumerate(when, 1))
-    pod = PodAudit(name, name, "Burstable", name, "stated", (), *in_ranks(cases), ())
-    change = Change(name, None, name, "", 0.5, 0.5, 0.0)
-    return WorkloadAudit("Deployment", name, "two", (), "stated", 1, 0, change, change, change, None, (), (pod,))
+def _same(name: str) -> Workload:
+    still = Change(name, name, None, "", 0.2, 0.2, 0.0)
+    return Workload(
+        kind="Deployment",
+        namespace=name,
+        name=f"two{name}",
+        effects=(),
+        other_effects=(),
+        confidence="likely",
+        pods=1,
+        pods_hit=0,
+        unpredicted_pods=0,
+        nodes_hit=(),
+        share=still,
+        against_system=still,
+        against_system_best=still,
+        sure_loss=None,
+        sure_share=None,
+        split=None,
+        split_best=None,
+        values=(),
+        cases=1,
+    )
+
+
+def _finding(rule: str, name: str, when: str, *, severity: Any = "high", open_: bool = False) -> Finding:
+    about = Subject("workload", name, name, name)
+    return Finding(
+        id=f"{rule}:{about.key}",
+        rule=rule,
+        severity=severity,
+        certainty="possible" if open_ else "likely",
+        subject=about,
+        cases=(CaseSeverity(when, 1, True, severity),),
+        measures=(
+            Measure("share against system.slice", "times", 1.25, 0.5),
+            Measure("share of the node", "fraction", 0.3, 0.2),
+        ),
+        where=Where(1, 3, (name,), name, name, name),
+        detail={"when": when, "cases": 1, "about": "pod", "moved": 0.1, "badness": 0.6},
+        actions=("node:1",),
+        title=name,
+        message=name,
+    )
+
+
+def _action(id_: str, name: str, clears: tuple[str, ...]) -> Action:
+    return Action(
+        id=id_,
+        kind="node",
+        title=name,
+        target={"nodes": [name]},
+        change={},
+        run=(name, f"{name}\n{name}"),
+        when=name,
+        effect=ActionEffect(1, 0, 0, (CpuOfNode("pods", name, 0.8, 0.61, 0.8),)),
+        cost=name,
+        undo=name,
+        alternatives=(name,),
+        who="node owners",
+        clears=clears,
+        lowers=(name,),
+        causes=(name,),
+        waits_for=(name,),
+    )
+
+
+def everywhere(audit: Audit, name: str) -> Audit:
+    """Return the audit with this name in place of every string that a file may hold freely, keys of mappings included."""
+    return msgspec.convert(_everywhere(msgspec.to_builtins(audit), "", name), Audit)
+
+
+_CLOSED = {
+    "severity",
+    "effects",
+    "confidence",
+    "certainty",
+    "strength",
+    "cgroup",
+    "beforeUnit",
+    "afterUnit",
+    "kind",
+    "who",
+    "standing",
+}
+
+
+def _everywhere(value: object, key: str, name: str) -> object:
+    if isinstance(value, dict):
+        free = key in ("known", "runtimes", "workloadNames", "ignoredKinds", "thresholds", "root", "qos", "cluster")
+        return {name if free else k: _everywhere(each, k, name) for k, each in value.items()}
+    if isinstance(value, list):
+        return [_everywhere(each, key, name) for each in value]
+    return name if isinstance(value, str) and key not in _CLOSED else value
+
+
+def many(count: int, name: str = "w") -> Audit:
+    """An audit of `count` workloads, a sixth as many nodes in seven groups, a finding and a tenth of an action each."""
+    audit = hand_made(name)
+    workload, node, finding, action = audit.workloads[0], audit.nodes[0], audit.findings[0], audit.actions[0]
+    workloads = tuple(replace(workload, name=f"{name}-{index}") for index in range(count))
+    return replace(
+        audit,
+        workloads=workloads,
+        nodes=tuple(replace(node, name=f"n-{n}", allocatable_milli=4000 + n % 7) for n in range(count // 6)),
+        findings=tuple(
+            replace(finding, id=f"CGA201:{each.key}", subject=replace(finding.subject, name=each.name))
+            for each in workloads
+        ),
+        actions=tuple(replace(action, id=f"a:{n}", clears=(f"CGA201:{workloads[n].key}",)) for n in range(count // 10)),
+    )

@@ -3,28 +3,38 @@
 import io
 import json
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
+import yaml
 
+from kubectl_cgaudit.actions.remedies import acted
+from kubectl_cgaudit.audit import records
+from kubectl_cgaudit.audit.cases import NodeCases, node_cases
+from kubectl_cgaudit.audit.inputs import tables
+from kubectl_cgaudit.audit.model import Audit, Finding
+from kubectl_cgaudit.audit.run import Run, run
+from kubectl_cgaudit.audit.saved import Saved
+from kubectl_cgaudit.audit.thresholds import Thresholds
+from kubectl_cgaudit.audit.thresholds import parse as parse_thresholds
 from kubectl_cgaudit.cgroups import paths
 from kubectl_cgaudit.cgroups.weights import linear, linear_inverse, weight_of
 from kubectl_cgaudit.collect import files, kubelet_files
 from kubectl_cgaudit.collect.assemble import Assembly, pods_by_node, with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers, Pod
+from kubectl_cgaudit.compare.views import NodeView, views
 from kubectl_cgaudit.detect import states
+from kubectl_cgaudit.detect import target as targets
 from kubectl_cgaudit.errors import InputError
-from kubectl_cgaudit.judge import scenario
-from kubectl_cgaudit.judge.audit import Audit, Finding
-from kubectl_cgaudit.judge.build import audit
-from kubectl_cgaudit.judge.compare import Comparison, compare
-from kubectl_cgaudit.judge.thresholds import parse as parse_thresholds
-from kubectl_cgaudit.report.formats import render
-from kubectl_cgaudit.report.pieces import chunks
-from kubectl_cgaudit.report.screen import Screen
+from kubectl_cgaudit.report import formats
+from kubectl_cgaudit.report.findings import described
+from kubectl_cgaudit.report.screen import PLAIN, Screen
+from tests.reference.clusters import Kind
+from tests.reference.clusters import cluster as random_cluster
 
 GOLDEN = Path(__file__).parent / "golden"
 STATES = GOLDEN / "states.yaml"
@@ -88,15 +98,28 @@ def requesting(requests: Mapping[str, int]) -> Cluster:
     return cluster(node(cpu="32"), pod("p", *(container(name, f"{milli}m") for name, milli in requests.items())))
 
 
-def compared(objects: Cluster, rules: str = "", to: str = "v2+runtime") -> tuple[Comparison, ...]:
-    """The comparison under the rules of a states file."""
-    return compare(objects, states.parse(rules, "test") if rules else (), scenario.parse(to))
+def viewed(objects: Cluster, rules: str = "", to: str = "v2+runtime") -> tuple[NodeView, ...]:
+    """The nodes with the trees of all their cases, under the rules of a states file."""
+    parsed = states.parse(rules, "test") if rules else ()
+    return tuple(views(tables(node_cases(objects, parsed, targets.parse(to)), objects)))
+
+
+def ran(objects: Cluster, rules: str = "", to: str = "v2+runtime", *thresholds: str) -> Run:
+    """The audit under the rules of a states file, with the tables it was made from."""
+    parsed = states.parse(rules, "test") if rules else ()
+    return run(objects, parsed, targets.parse(to), parse_thresholds(thresholds), None)
 
 
 def audited(objects: Cluster, rules: str = "", to: str = "v2+runtime", *thresholds: str) -> Audit:
-    """The audit under the rules of a states file."""
-    parsed = states.parse(rules, "test") if rules else ()
-    return audit(objects, parsed, scenario.parse(to), parse_thresholds(thresholds), None)
+    """The audit under the rules of a states file, in words."""
+    return saved(objects, rules, to, *thresholds).audit
+
+
+def saved(objects: Cluster, rules: str = "", to: str = "v2+runtime", *thresholds: str) -> Saved:
+    """The same with its actions and the records of its containers."""
+    made = ran(objects, rules, to, *thresholds)
+    whole = described(acted(made, objects))
+    return Saved(whole, records.containers(whole, made.tables, made.judged))
 
 
 def other(pod: Pod, **fields: Any) -> Pod:
@@ -230,7 +253,52 @@ def refused_text(tmp_path: Path, text: str) -> str:
     return str(error.value).replace(str(tmp_path / "f"), "FILE").replace("f:", "FILE:")
 
 
-def rendered(name: str, found: Audit, screen: Screen | None = None) -> str:
-    """All of a report."""
-    made = render(name, found, screen)
-    return made if isinstance(made, str) else "".join(chunks([made], found, lambda _, text: text))
+def rendered(name: str, found: Saved, screen: Screen = PLAIN) -> str:
+    """All of a report; of a binary format each byte as one character."""
+    if not formats.has_records(name):
+        return formats.text(name, found, screen)
+    writer = formats.writer(name)
+    parts = [*writer.head(found.audit), *map(writer.records, found.containers.frames()), *writer.tail()]
+    return b"".join(parts).decode("latin-1" if name in formats.BINARY else "utf-8")
+
+
+def compared(objects: Cluster, rules: str = "", to: str = "v2+runtime") -> tuple[NodeCases, ...]:
+    """The cases of every node under the rules of a states file."""
+    return node_cases(objects, states.parse(rules, "test") if rules else (), targets.parse(to))
+
+
+def audit_of(
+    objects: Cluster, rules: tuple[states.Rule, ...], target: targets.Scenario, thresholds: Thresholds, time: str | None
+) -> Saved:
+    """The audit of a cluster with the records of its containers, without words and actions."""
+    made = run(objects, rules, target, thresholds, time)
+    return Saved(made.audit, records.containers(made.audit, made.tables, made.judged))
+
+
+def pod_values(
+    found: Saved, fields: Sequence[str] = ("before_value", "after_value")
+) -> dict[str, list[tuple[Any, ...]]]:
+    """Some fields of the records of the containers of each pod, by the pod's name."""
+    values: dict[str, list[tuple[Any, ...]]] = {}
+    for frame in found.containers.frames():
+        for row in frame.iter_rows(named=True):
+            values.setdefault(row["pod"], []).append(tuple(row[field] for field in fields))
+    return values
+
+
+def random_objects(kind: str, seed: int) -> tuple[Cluster, str, str]:
+    """A random cluster of the reference model, the text of its states file, and its target, where that is no file."""
+    made = random_cluster(cast("Kind", kind), seed)
+    folder = Path(tempfile.mkdtemp())
+    (folder / "c.json").write_text(listed(*made.objects))
+    target = made.target
+    if isinstance(target, list):
+        (folder / "t.yaml").write_text(yaml.safe_dump(target))
+        target = str(folder / "t.yaml")
+    objects = files.read((str(folder / "c.json"),), lambda _namespace, _labels: True, "")
+    return objects, yaml.safe_dump(made.states), target
+
+
+def random_audit(kind: str, seed: int) -> Audit:
+    """The audit of a random cluster of the reference model, with its actions and words."""
+    return audited(*random_objects(kind, seed))

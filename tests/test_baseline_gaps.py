@@ -3,12 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
+from kubectl_cgaudit.audit.findings import findings
+from kubectl_cgaudit.audit.model import Audit, Finding, GapRecord
 from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import KubeletAnswers
-from kubectl_cgaudit.judge.audit import Audit, Finding, GapRecord
-from kubectl_cgaudit.judge.rules import coverage
 from tests.baseline_support import compared, ids
-from tests.support import V2_LINEAR, V2_QUADRATIC, audited, cluster, container, half_restarted, node, pod
+from tests.support import V2_LINEAR, V2_QUADRATIC, audited, cluster, container, half_restarted, node, pod, ran
 
 
 def without_nodes(*names: str) -> Audit:
@@ -58,40 +58,34 @@ def test_a_gap_of_another_kind_is_new_though_it_is_of_the_same_node() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("then", "now", "known"),
-    [
-        (FIVE, FIVE, True),
-        ((*FIVE, "a5"), (*FIVE, "a5"), False),
-        ((*FIVE, "a5"), (*FIVE, "b9"), False),
-        (("a0", "a1"), ("a0",), False),
-    ],
-)
-def test_a_baseline_without_lists_is_taken_at_its_names_and_what_they_leave_out_is_new(
-    then: tuple[str, ...], now: tuple[str, ...], known: bool
-) -> None:
-    """An earlier release kept only the name of a gap, with its first five members."""
-    kept = without_nodes(*then)
-    gaps = tuple(replace(gap, kind="", members=()) for gap in kept.coverage.gaps)
-    found = compared(replace(kept, coverage=replace(kept.coverage, gaps=gaps)), without_nodes(*now))
-    assert (unread(found.findings), unread(found.known)) == ((0, 1) if known else (1, 0))
-
-
-@pytest.mark.parametrize("seen", ["6 nodes were not read", ""])
-def test_a_gap_is_the_same_however_its_finding_words_it(seen: str) -> None:
+def test_a_gap_is_the_same_however_its_finding_words_it() -> None:
     """As a release may that says it otherwise: kind and members decide."""
     now = without_nodes(*FIVE, "a5")
-    then = replace(now, findings=tuple(replace(each, seen=seen) for each in now.findings))
+    then = replace(
+        now,
+        findings=tuple(
+            replace(
+                each, message="6 nodes were not read", id="CGA001:other", subject=replace(each.subject, name="other")
+            )
+            if each.rule == "CGA001"
+            else each
+            for each in now.findings
+        ),
+    )
     found = compared(then, now)
-    assert (unread(found.findings), unread(found.known)) == (0, 1)
+    assert (unread(found.findings), unread(found.known), found.fixed) == (0, 1, ())
 
 
-def test_of_two_gaps_of_one_name_the_finding_tells_of_its_own() -> None:
+def test_of_two_gaps_of_one_name_each_finding_tells_of_its_own() -> None:
     gaps = [GapRecord("node a0", f"why {kind}", "remedy", kind, ("a0",)) for kind in ("one", "two")]
-    told = [next(coverage.gaps([gap])) for gap in gaps]
-    assert [coverage.Behind(gaps).of(each) for each in told] == gaps
-    assert coverage.Behind(gaps).of(replace(told[0], rule="CGA002")) is None
-    assert coverage.Behind(gaps).of(replace(told[0], subject=replace(told[0].subject, name="node a1"))) is None
+    made = ran(cluster(node(), pod("p", container("c", "1"))), V2_LINEAR)
+    coverage = replace(made.audit.coverage, gaps=tuple(gaps))
+    found = findings(made.tables, made.judged, made.audit.workloads, coverage, made.context.thresholds)
+    told = {each.id: each.detail for each in found if each.rule == "CGA001"}
+    assert {name: (detail["why"], detail["kind"]) for name, detail in told.items()} == {
+        "CGA001:node a0": ("why one", "one"),
+        "CGA001:node a0#2": ("why two", "two"),
+    }
 
 
 def test_what_kubelets_showed_is_not_gone_where_they_are_not_asked() -> None:

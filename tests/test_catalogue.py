@@ -18,7 +18,6 @@ from kubectl_cgaudit.collect.model import Node, NodeKind
 from kubectl_cgaudit.detect import catalogue
 from kubectl_cgaudit.detect.catalogue import Row, Span, evidence
 from kubectl_cgaudit.detect.state import Setup
-from kubectl_cgaudit.judge import nodes
 from kubectl_cgaudit.same import Same
 from tests import support
 from tools import platforms
@@ -128,7 +127,7 @@ def test_what_is_said_of_the_nodes_of_each_platform(row: dict[str, Any], of: Nod
     raw["status"]["nodeInfo"]["containerRuntimeVersion"] = of.runtime_version
     raw["spec"] = {"providerID": f"{of.provider}://x"} if of.provider else {}
     objects = support.cluster(raw, support.pod("p", support.container("c", "1"), on=of.name))
-    (judged,) = nodes.judge(support.compared(objects), objects)
+    (judged,) = support.audited(objects).nodes
     known = {"cgroup": judged.known["cgroup"], "formula": judged.known["runtime:default"]}
     for what, answer in known.items():
         assert row["says"][what] == (f"{answer.value} ({answer.confidence})" if answer.value else "not known")
@@ -242,7 +241,7 @@ def becomes(platform: str, *roles: str) -> Setup:
     """What a node with a reserve of 2 CPUs becomes that moves to a platform."""
     labels = {f"node-role.kubernetes.io/{role}": "" for role in roles}
     objects = support.cluster(support.node(labels=labels), support.pod("p", support.container("c", "1")))
-    return support.compared(objects, V1_RESERVED, f"platform={platform}")[0].cases[0].then
+    return support.compared(objects, V1_RESERVED, f"platform={platform}")[0].cases[0].after
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.collect import kubelet
+from tests.simulator import Cluster as Simulated
+from tests.simulator import Simulator, Size, access
+from tests.simulator_support import pages
 from tests.support import GOLDEN, STATES, container, node, pod
 from tests.vcr_support import (
     a_list,
@@ -59,7 +63,7 @@ def test_the_live_audit_is_the_audit_of_the_files(tmp_path: Path, capsys: pytest
     assert run([*files, "--states", str(STATES), "-o", "json"]) == 0
     saved = output(capsys)
     assert live["coverage"]["source"] == "cluster mixed-cluster.example:6443 (context mixed)"
-    for part in ("verdict", "nodes", "workloads", "findings", "scenario"):
+    for part in ("verdict", "nodes", "workloads", "findings", "target"):
         assert live[part] == saved[part]
 
 
@@ -277,7 +281,8 @@ def test_explain_reads_the_namespace_that_it_is_given(tmp_path: Path, capsys: py
     assert said.out.startswith("shop/a on n1")
     assert said.err == OTHERS + HOMELESS
     assert [each.path for each in server.requests if "/namespaces/" in each.path] == [
-        "/api/v1/namespaces/shop/pods?limit=500"
+        "/api/v1/namespaces/shop/pods?limit=500&fieldSelector=metadata.name%3Da",
+        "/api/v1/namespaces/shop/pods?limit=500",
     ]
 
 
@@ -334,3 +339,34 @@ def test_a_node_is_absent_only_where_all_were_read(
         config = kubeconfig(tmp_path / "config", server=server.url)
         assert run(["tree", "n9", "--kubeconfig", config]) == code
     assert capsys.readouterr() == ("", error)
+
+
+def test_a_tree_and_an_explanation_read_one_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What they show is what they show of the whole cluster."""
+    saved, config = str(tmp_path / "all.json.gz"), str(tmp_path / "config")
+    with Simulator(Simulated(Size(6, 90), 3)) as simulator:
+        access.kubeconfig(Path(config), simulator.url, None, simulator.credentials, "token")
+        assert run(["snapshot", "--kubeconfig", config, "-o", saved]) == 0
+        running = (each for each in pages(simulator, "/api/v1/pods", 500)[0]["items"] if each["spec"].get("nodeName"))
+        pod = next(each for each in running if each["status"]["phase"] == "Running")
+        space, name, on = pod["metadata"]["namespace"], pod["metadata"]["name"], pod["spec"]["nodeName"]
+        lists = [
+            f"/api/v1/nodes?limit=500&fieldSelector=metadata.name={on}",
+            f"/api/v1/pods?limit=500&fieldSelector=spec.nodeName={on}",
+            "/apis/node.k8s.io/v1/runtimeclasses?limit=500",
+            "/api/v1/events?limit=500&fieldSelector=reason=CgroupV1",
+        ]
+        found = f"/api/v1/namespaces/{space}/pods?limit=500&fieldSelector=metadata.name={name}"
+        for words, expected in ((["tree", on], lists), (["explain", f"{space}/{name}", "-o", "json"], [found, *lists])):
+            simulator.log.clear()
+            capsys.readouterr()
+            assert run([*words, "--kubeconfig", config]) == 0
+            shown = capsys.readouterr()
+            assert [unquote(each.path) for each in simulator.log] == expected
+            assert run([*words, "-f", saved]) == 0
+            assert shown == capsys.readouterr()
+        simulator.log.clear()
+        assert run(["tree", "gone", "--kubeconfig", config]) == 1
+        # What there is instead is said of all nodes.
+        assert "/api/v1/nodes?limit=500" in [each.path for each in simulator.log]
+        assert on in capsys.readouterr().err

@@ -28,7 +28,7 @@ EACH = "name each file by itself (-f may be repeated)"
             "-o: two formats cannot share standard output; write all but one as FORMAT=FILE",
         ),
         (["-o", "json=x", "-o", "yaml=./x"], 2, "-o: two formats go to the same file; give each its own"),
-        (["--threshold", "loss=1"], 2, "--threshold: there is no 'loss'; there are system-loss, "),
+        (["--threshold", "loss=1"], 2, "--threshold: there is no 'loss'; there are divisible, "),
         (
             ["--threshold", "system-loss=x"],
             2,
@@ -117,7 +117,7 @@ def test_a_rule_that_matches_no_node_is_noted(small: Path, tmp_path: Path, capsy
     states = tmp_path / "states.yaml"
     states.write_text("- {cgroup: v2}\n- {match: {name: worker-*}, cgroup: v1}\n")
     assert run(["-f", str(small), "--states", str(states)]) == 0
-    assert "states.yaml rule 2 matches no node." in capsys.readouterr().out
+    assert "states.yaml rule 2 matches no node" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["nodes"], ["nodes", "-o", "json"], ["tree"], ["explain", "default/p"]])

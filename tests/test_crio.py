@@ -113,13 +113,13 @@ def test_verify_compares_what_is_predicted_and_names_each_cause(
 def test_what_a_kubelet_measured_stands_in_now_and_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
     for kubelet in (True, False):
         words = [*flags("openshift-like", kubelet=kubelet), "--to", "v2+runtime", "-o", "json"]
-        workloads = json.loads(printed(words, capsys))["workloads"]
-        pods = [pod for workload in workloads for pod in workload["pods"]]
+        containers = json.loads(printed(words, capsys))["containers"]
         # The containers of an old runtime, as the move upgrades it: what comes after is predicted.
-        old = next(pod for pod in pods if pod["name"] == "crun-old-one")["containers"][0]
-        assert (old["now"]["value"], old["after"]["value"]) == (4, 17)
-        assert {each["now"].get("measured", False) for pod in pods for each in (pod, *pod["containers"])} == {kubelet}
-        assert "measured" not in old["after"]
+        old = next(each for each in containers if each["pod"] == "crun-old-one")
+        assert (old["before_value"], old["after_value"]) == (4, 17)
+        measured = [(each["before_measured"], each["before_pod_measured"]) for each in containers]
+        assert {*measured} == {(kubelet, kubelet)}
+        assert (old["after_measured"], old["after_pod_measured"]) == (False, False)
 
 
 def test_where_conmon_competes_is_said_in_the_report(capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +130,7 @@ def test_where_conmon_competes_is_said_in_the_report(capsys: pytest.CaptureFixtu
     )
     for setting in SETTINGS:
         text = printed([*flags(setting, kubelet=True), "--to", "v2", "-o", "json"], capsys)
-        assert (said in json.loads(text)["scenario"]["assumptions"]) == (setting == "openshift-like")
+        assert (said in json.loads(text)["target"]["assumptions"]) == (setting == "openshift-like")
 
 
 def test_management_pods_are_no_false_high_finding(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,19 +10,20 @@ import yaml
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
+from kubectl_cgaudit.audit.thresholds import Thresholds
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.collect import snapshot
 from kubectl_cgaudit.collect.model import Cluster, Gap
+from kubectl_cgaudit.compare.diff.build import diff
+from kubectl_cgaudit.compare.diff.moments import side
+from kubectl_cgaudit.compare.diff.types import Diff
 from kubectl_cgaudit.detect import states
-from kubectl_cgaudit.judge import scenario
-from kubectl_cgaudit.judge.build import audit
-from kubectl_cgaudit.judge.diff.build import diff
-from kubectl_cgaudit.judge.diff.types import Diff
-from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.detect import target as scenario
 from kubectl_cgaudit.plain import as_json, as_yaml
 from kubectl_cgaudit.report import diff_html, diff_markdown, diff_table
 from tests.diff_support import BOTH, GONE, MOVED, N1, A, after_rules, flat, now_of, of_nodes, only
-from tests.support import STATES, V1, V2_LINEAR, audited, cluster, container, node, pod, recorded, rendered
+from tests.support import STATES, V1, V2_LINEAR, cluster, container, node, pod, recorded, rendered, saved
+from tests.support import audit_of as audit
 
 """worker-b to the quadratic runtime, worker-c to v2."""
 HOSTILE = (
@@ -64,7 +65,7 @@ def test_every_predicted_change_of_the_recorded_cluster_came_true() -> None:
     predicted = audit(recorded(), states.load(str(STATES)), scenario.parse(str(MOVED)), Thresholds(), None)
     changing = {
         (workload.title, each.name, part.name if part else "")
-        for workload in predicted.workloads
+        for workload in side(predicted).workloads
         for each in workload.pods
         for part in (None, *each.containers)
         for case in (part.cases if part else each.cases)
@@ -128,7 +129,7 @@ def test_an_audit_of_json_stands_for_the_first(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_what_nobody_predicted_is_named_and_exits_with_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = diff(audited(cluster(N1, A), V1, "runtime"), now_of(cluster(N1, A), V2_LINEAR))
+    found = diff(saved(cluster(N1, A), V1, "runtime"), now_of(cluster(N1, A), V2_LINEAR))
     assert of_nodes(found)["n1", "cgroup", ""] == ("unpredicted", ("v1",), ("v1",), ("v2",))
     assert flat(found)["default/a", "a", "app", "weight"] == (
         "unpredicted",
@@ -137,7 +138,7 @@ def test_what_nobody_predicted_is_named_and_exits_with_4(tmp_path: Path, capsys:
         ("weight 39",),
     )
     assert (only(found).outcome, found.summary.moved) == ("unpredicted", True)
-    (tmp_path / "b.json").write_text(rendered("json", audited(cluster(N1, A), V1, "runtime")))
+    (tmp_path / "b.json").write_text(rendered("json", saved(cluster(N1, A), V1, "runtime")))
     (tmp_path / "a.json").write_text(rendered("json", now_of(cluster(N1, A), V2_LINEAR)))
     assert run(["diff", str(tmp_path / "b.json"), str(tmp_path / "a.json"), "--exit-code"]) == 4
     text = " ".join(capsys.readouterr().out.split())
@@ -148,20 +149,20 @@ def test_what_nobody_predicted_is_named_and_exits_with_4(tmp_path: Path, capsys:
 def test_a_weight_of_system_slice_that_only_one_side_says_is_no_move() -> None:
     told = f"{V2_LINEAR}\n- {{system_slice: 20}}"
     for before, after in ((told, V2_LINEAR), (V2_LINEAR, told)):
-        found = diff(audited(cluster(N1, A), before, "v2"), now_of(cluster(N1, A), after))
+        found = diff(saved(cluster(N1, A), before, "v2"), now_of(cluster(N1, A), after))
         assert {key[1]: row[0] for key, row in of_nodes(found).items()} == {
             "system-slice": "unknown",
             "pods-per-system": "unknown",
         }
         assert not found.summary.moved
         assert found.summary.notes[-1].startswith("Of n1 one side says what stands beside pods at the root")
-    same = diff(audited(cluster(N1, A), told, "v2"), now_of(cluster(N1, A), told))
+    same = diff(saved(cluster(N1, A), told, "v2"), now_of(cluster(N1, A), told))
     assert only(same).outcome == "unchanged"
 
 
 def test_a_request_that_was_changed_explains_the_difference() -> None:
     other = pod("a", container("app", "2"), container("side", "100m"))
-    found = diff(audited(cluster(N1, A), V2_LINEAR, "runtime"), now_of(cluster(N1, other), BOTH))
+    found = diff(saved(cluster(N1, A), V2_LINEAR, "runtime"), now_of(cluster(N1, other), BOTH))
     (changed,) = only(found).pods
     assert (
         changed.because
@@ -177,7 +178,7 @@ def test_a_request_that_was_changed_explains_the_difference() -> None:
 
 
 def test_a_request_that_was_changed_explains_what_stayed_as_it_was() -> None:
-    before = audited(cluster(N1, pod("a", container("app", "1"), container("side", "100m"))), V2_LINEAR, "runtime")
+    before = saved(cluster(N1, pod("a", container("app", "1"), container("side", "100m"))), V2_LINEAR, "runtime")
     kept = diff(before, now_of(cluster(N1, pod("a", container("app", "990m"), container("side", "100m"))), V2_LINEAR))
     assert flat(kept)["default/a", "a", "app", "weight"] == (
         "other-cause",
@@ -191,7 +192,7 @@ def test_a_debug_container_moves_nothing() -> None:
     small = pod("a", container("app", "10m"))
     debugged = pod("a", container("app", "10m"), ephemeralContainers=[{"name": "debug"}])
     debugged["status"]["ephemeralContainerStatuses"] = [{"name": "debug", "state": {"running": {}}}]
-    found = diff(audited(cluster(N1, small), V2_LINEAR, "runtime"), now_of(cluster(N1, debugged), BOTH))
+    found = diff(saved(cluster(N1, small), V2_LINEAR, "runtime"), now_of(cluster(N1, debugged), BOTH))
     assert only(found).outcome == "came-true"
     assert not found.summary.moved
 
@@ -239,7 +240,7 @@ def test_hostile_names_act_in_no_format(name: str) -> None:
     machine = node(name)
     old = pod(name, container(name, "1"), namespace=name, on=name, owner=(name, name))
     lone = pod("gone", container(name, "1"), on=name, owner=("Deployment", f"other {name}"))
-    found = diff(audited(cluster(machine, old, lone), V1), now_of(cluster(machine, old), V2_LINEAR))
+    found = diff(saved(cluster(machine, old, lone), V1), now_of(cluster(machine, old), V2_LINEAR))
     assert found.gone_workloads
     html = diff_html.render(found)
     tags = _Tags()
@@ -261,7 +262,7 @@ def test_every_format_is_the_same_bytes_again_and_says_what_it_cuts() -> None:
     for render in (diff_html.render, diff_markdown.render, diff_table.render, as_json):
         assert render(found) == render(recorded_diff("v2+runtime", after_rules()))
     many = [pod(f"p{n:04}", container("app", "1")) for n in range(3000)]
-    large = diff(audited(cluster(N1, *many), V1), now_of(cluster(N1, *many), BOTH))
+    large = diff(saved(cluster(N1, *many), V1), now_of(cluster(N1, *many), BOTH))
     markdown = diff_markdown.render(large)
     assert len(markdown) <= diff_markdown.MOST
     assert "more rows; all of it: `-o json=FILE`" in markdown
@@ -290,7 +291,7 @@ def test_wrong_usage(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("x.json").write_text(rendered("json", audited(cluster(N1, A))))
+    Path("x.json").write_text(rendered("json", saved(cluster(N1, A))))
     assert run(["diff", *arguments]) == 2
     assert capsys.readouterr().err == f"error: {error}\n"
 

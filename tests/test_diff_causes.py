@@ -5,17 +5,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.diff.build import diff
-from kubectl_cgaudit.judge.diff.types import Diff, Measure, PodDiff
-from tests.diff_support import GONE, N1, NEW, A, flat, now_of, of_nodes, only
-from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
+from kubectl_cgaudit.compare.diff.build import diff
+from kubectl_cgaudit.compare.diff.types import Diff, Measure, PodDiff
+from tests.diff_support import GONE, N1, NEW, A, flat, now_of, of_nodes, only, told
+from tests.support import V1, V2_LINEAR, V2_QUADRATIC, cluster, container, node, pod, saved
 
 
 def test_other_pods_on_a_node_are_noticed_though_they_are_as_many() -> None:
     """What explains a share that moved: other pods, another request of a neighbour, another size; and nothing else."""
 
     def share(before: tuple[Any, ...], after: tuple[Any, ...], rules: str = V2_LINEAR) -> tuple[str, tuple[str, ...]]:
-        found = diff(audited(cluster(N1, *before), V2_LINEAR, "runtime"), now_of(cluster(N1, *after), rules))
+        found = diff(saved(cluster(N1, *before), V2_LINEAR, "runtime"), now_of(cluster(N1, *after), rules))
         (mine,) = [each for each in found.workloads if each.name == "a"]
         (each,) = mine.pods
         return next((m.outcome for m in each.measures if m.what == "share"), "unchanged"), each.because
@@ -34,14 +34,14 @@ def test_other_pods_on_a_node_are_noticed_though_they_are_as_many() -> None:
 def test_a_pod_that_went_to_another_kind_of_node_says_so() -> None:
     rules = f"{V2_LINEAR}\n- {{match: {{name: n3}}, cgroup: v1}}"
     n3 = node("n3")
-    before = audited(cluster(N1, n3, pod("a", container("app", "1"))), rules, "runtime")
+    before = saved(cluster(N1, n3, pod("a", container("app", "1"))), rules, "runtime")
     found = diff(before, now_of(cluster(N1, n3, pod("a", container("app", "1"), on="n3")), rules))
     (moved,) = only(found).pods
     assert (moved.outcome, moved.because[0]) == (
         "other-cause",
         "it was on n1 and is on n3, for which something else or nothing was predicted",
     )
-    same = audited(cluster(N1, n3, pod("a", container("app", "1"))), V2_LINEAR, "runtime")
+    same = saved(cluster(N1, n3, pod("a", container("app", "1"))), V2_LINEAR, "runtime")
     stayed = diff(same, now_of(cluster(N1, n3, pod("a", container("app", "1"), on="n3")), V1))
     assert only(stayed).outcome == "unpredicted"
 
@@ -51,7 +51,7 @@ def test_the_limit_of_a_quota_is_compared_too() -> None:
     none = pod("a", container("app", "1"), qos="Burstable")
 
     def quota(before: dict[str, Any], after: dict[str, Any]) -> tuple[Any, ...] | None:
-        found = diff(audited(cluster(N1, before), V2_LINEAR, "v2"), now_of(cluster(N1, after), V2_LINEAR))
+        found = diff(saved(cluster(N1, before), V2_LINEAR, "v2"), now_of(cluster(N1, after), V2_LINEAR))
         return flat(found).get(("default/a", "a", "app", "quota-us"))
 
     assert quota(one, one) is None
@@ -63,7 +63,7 @@ def test_the_limit_of_a_quota_is_compared_too() -> None:
 def test_a_neighbour_in_the_pod_that_asks_for_more_explains_a_part_and_no_weight() -> None:
     before = pod("a", container("app", "1"), container("side", "100m"))
     after = pod("a", container("app", "1"), container("side", "2"))
-    found = diff(audited(cluster(N1, before), V2_LINEAR, "v2"), now_of(cluster(N1, after), V2_QUADRATIC))
+    found = diff(saved(cluster(N1, before), V2_LINEAR, "v2"), now_of(cluster(N1, after), V2_QUADRATIC))
     rows = {key[2:]: row[0] for key, row in flat(found).items()}
     assert rows["app", "weight"] == "unpredicted"
     assert rows["app", "in-pod"] == "other-cause"
@@ -71,25 +71,25 @@ def test_a_neighbour_in_the_pod_that_asks_for_more_explains_a_part_and_no_weight
     (changed,) = only(found).pods
     assert changed.because[0] == ("it asks for other CPU: side request 100m limit none -> request 2000m limit none")
     gone = diff(
-        audited(cluster(N1, before), V2_LINEAR, "v2"), now_of(cluster(N1, pod("a", container("app", "1"))), V2_LINEAR)
+        saved(cluster(N1, before), V2_LINEAR, "v2"), now_of(cluster(N1, pod("a", container("app", "1"))), V2_LINEAR)
     )
     assert only(gone).pods[0].because[0] == "it asks for other CPU: side request 100m limit none -> not there"
     came = diff(
-        audited(cluster(N1, pod("a", container("app", "1"))), V2_LINEAR, "v2"), now_of(cluster(N1, before), V2_LINEAR)
+        saved(cluster(N1, pod("a", container("app", "1"))), V2_LINEAR, "v2"), now_of(cluster(N1, before), V2_LINEAR)
     )
     assert only(came).pods[0].because[0] == "it asks for other CPU: side not there -> request 100m limit none"
 
 
 def test_the_worst_of_a_pod_may_be_its_own_and_containers_that_stayed_are_left_out() -> None:
-    found = diff(audited(cluster(N1, A, GONE), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR))
+    found = diff(saved(cluster(N1, A, GONE), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR))
     (each,) = only(found).pods
     assert (each.outcome, {m.outcome for m in each.measures}) == ("other-cause", {"other-cause"})
-    stayed = diff(audited(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR))
+    stayed = diff(saved(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR))
     assert only(stayed).pods[0].containers == ()
 
 
 def test_a_node_of_another_size_that_came_true_or_cannot_be_said_keeps_its_outcome() -> None:
-    found = diff(audited(cluster(N1), V1, "v2"), now_of(cluster(node("n1", cpu="4100m")), V2_LINEAR))
+    found = diff(saved(cluster(N1), V1, "v2"), now_of(cluster(node("n1", cpu="4100m")), V2_LINEAR))
     (changed,) = found.nodes
     assert {key[1]: row[0] for key, row in of_nodes(found).items()} == {
         "cgroup": "came-true",
@@ -98,13 +98,13 @@ def test_a_node_of_another_size_that_came_true_or_cannot_be_said_keeps_its_outco
         "pods-per-system": "came-true",
     }
     assert changed.because == ("its allocatable CPU was 4000m and is 4100m",)
-    slight = diff(audited(cluster(N1), V2_LINEAR, "v2"), now_of(cluster(node("n1", cpu="4001m")), V2_LINEAR))
+    slight = diff(saved(cluster(N1), V2_LINEAR, "v2"), now_of(cluster(node("n1", cpu="4001m")), V2_LINEAR))
     assert [(each.outcome, each.because) for each in slight.nodes] == [("unchanged", ())]
     against = now_of(cluster(N1), V2_LINEAR)
-    against = replace(against, nodes=tuple(replace(each, contradictions=("a but b",)) for each in against.nodes))
-    stayed = diff(audited(cluster(N1), V2_LINEAR, "v2"), against)
+    against = told(against, nodes=tuple(replace(each, contradictions=("a but b",)) for each in against.audit.nodes))
+    stayed = diff(saved(cluster(N1), V2_LINEAR, "v2"), against)
     assert [(each.outcome, each.because) for each in stayed.nodes] == [("unchanged", ())]
-    as_before = diff(audited(cluster(N1), V1, "v2"), now_of(cluster(node("n1", cpu="8")), V1))
+    as_before = diff(saved(cluster(N1), V1, "v2"), now_of(cluster(node("n1", cpu="8")), V1))
     assert {key[1]: row[0] for key, row in of_nodes(as_before).items()} == {
         "cgroup": "as-before",
         "kubepods": "other-cause",
@@ -115,27 +115,27 @@ def test_a_node_of_another_size_that_came_true_or_cannot_be_said_keeps_its_outco
 
 def test_a_container_that_is_gone_did_not_stay_as_predicted() -> None:
     old, new = pod("a", container("old", "1")), pod("a", container("new", "1"))
-    found = diff(audited(cluster(N1, old), V2_LINEAR, "runtime"), now_of(cluster(N1, new), V2_QUADRATIC))
+    found = diff(saved(cluster(N1, old), V2_LINEAR, "runtime"), now_of(cluster(N1, new), V2_QUADRATIC))
     assert flat(found) == {
         ("default/a", "a", "old", "weight"): ("other-cause", ("weight 39",), ("weight 100",), ("not there",))
     }
     why = "it asks for other CPU: new not there -> request 1000m limit none, old request 1000m limit none -> not there"
     assert (only(found).outcome, only(found).pods[0].because) == ("other-cause", (why,))
     # Nothing was to change of it.
-    stays = diff(audited(cluster(N1, old), V2_LINEAR, "v2"), now_of(cluster(N1, new), V2_LINEAR))
+    stays = diff(saved(cluster(N1, old), V2_LINEAR, "v2"), now_of(cluster(N1, new), V2_LINEAR))
     assert only(stays).outcome == "unchanged"
 
 
 def test_another_limit_does_not_explain_a_weight_that_came_true() -> None:
     one, two = (pod("a", container("app", "1", limit)) for limit in ("2", "3"))
-    found = diff(audited(cluster(N1, one), V1, "v2"), now_of(cluster(N1, two), V2_LINEAR))
+    found = diff(saved(cluster(N1, one), V1, "v2"), now_of(cluster(N1, two), V2_LINEAR))
     rows = {key[2:]: row[0] for key, row in flat(found).items()}
     assert (rows["app", "weight"], rows["app", "quota-us"]) == ("came-true", "other-cause")
 
 
 def test_a_share_that_moved_with_the_same_pods_has_no_other_cause() -> None:
     small, large = (f"{V2_LINEAR}\n- {{system_slice: {weight}}}" for weight in (20, 500))
-    found = diff(audited(cluster(N1, A), small, "v2"), now_of(cluster(N1, A), large))
+    found = diff(saved(cluster(N1, A), small, "v2"), now_of(cluster(N1, A), large))
     (each,) = only(found).pods
     assert {m.what: m.outcome for m in each.measures} == {"share": "unpredicted", "against-system": "unpredicted"}
     assert each.because == ()
@@ -143,8 +143,8 @@ def test_a_share_that_moved_with_the_same_pods_has_no_other_cause() -> None:
 
 def test_pods_that_are_not_reported_explain_a_share_too() -> None:
     """The audit is of namespace default; what else runs on the node is counted, not named."""
-    before, after = audited(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A, NEW, GONE), V2_LINEAR)
-    filtered = replace(after, workloads=tuple(each for each in after.workloads if each.name == "a"))
+    before, after = saved(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A, NEW, GONE), V2_LINEAR)
+    filtered = told(after, workloads=tuple(each for each in after.audit.workloads if each.name == "a"))
     (each,) = only(diff(before, filtered)).pods
     assert {m.outcome for m in each.measures} == {"other-cause"}
     assert each.because == ("n1 has other pods now, or pods that ask for other CPU, or another size",)
@@ -153,7 +153,7 @@ def test_pods_that_are_not_reported_explain_a_share_too() -> None:
 def test_a_share_that_stayed_because_others_came_has_their_cause() -> None:
     """All of it was migrated: it is not as before."""
     small = pod("b", container("app", "1"))
-    before = audited(cluster(N1, pod("a", container("app", "1")), small), V1, "v2")
+    before = saved(cluster(N1, pod("a", container("app", "1")), small), V1, "v2")
     gone = diff(before, now_of(cluster(N1, pod("a", container("app", "1"))), V2_LINEAR))
     (mine,) = only_of(gone, "a")
     assert {measure.what: measure.outcome for measure in mine.measures} == {
@@ -171,7 +171,7 @@ def test_another_handler_is_another_request() -> None:
     classes = [{"kind": "RuntimeClass", "apiVersion": "node.k8s.io/v1", "metadata": {"name": "old"}, "handler": "old"}]
     rules = "- {cgroup: v2, runtimes: {default: runc 1.3.6, old: runc 1.1.5}}"
     two = container("app", "1"), container("side", "100m")
-    before = audited(cluster(N1, *classes, pod("a", *two)), rules, "runtime")
+    before = saved(cluster(N1, *classes, pod("a", *two)), rules, "runtime")
     found = diff(before, now_of(cluster(N1, *classes, pod("a", *two, runtimeClassName="old")), rules))
     (mine,) = only(found).pods
     assert (mine.outcome, mine.because) == ("other-cause", ("it asks for other CPU: handler default -> old",))
@@ -182,7 +182,7 @@ def test_another_handler_is_another_request() -> None:
 )
 def test_a_pod_that_was_said_not_to_run_and_runs_is_as_before(now: str, kubelet: str) -> None:
     """No number of it changes: that was shown as predicted. The kubelet tells whether the move was made at all."""
-    before = audited(cluster(N1, pod("a", container("app", "1"))), V1, "kubelet=1.35")
+    before = saved(cluster(N1, pod("a", container("app", "1"))), V1, "kubelet=1.35")
     found = diff(before, now_of(cluster(node(kubelet=now), pod("a", container("app", "1"))), V1))
     (mine,) = only(found).pods
     assert (mine.outcome, mine.because) == (
@@ -202,18 +202,18 @@ def test_a_pod_that_was_said_not_to_run_and_runs_is_as_before(now: str, kubelet:
 def test_whether_a_node_that_may_stop_was_said_to_stop_is_open_and_another_in_its_place_did_not_come_back() -> None:
     a = pod("a", container("app", "1"))
     rules = V1.replace("cgroup: v1, ", "")
-    open_ = diff(audited(cluster(N1, a), rules, "kubelet=1.35"), now_of(cluster(N1, a), V1))
+    open_ = diff(saved(cluster(N1, a), rules, "kubelet=1.35"), now_of(cluster(N1, a), V1))
     (machine,) = open_.nodes
     assert of_nodes(open_)["n1", "fate", ""] == ("unknown", ("runs",), ("runs", "stops"), ("runs",))
     assert (machine.outcome, machine.because) == ("unknown", ())
-    stops = audited(cluster(N1, a), V1, "kubelet=1.35")
+    stops = saved(cluster(N1, a), V1, "kubelet=1.35")
     other = diff(stops, now_of(cluster(node("n7"), pod("a", container("app", "1"), on="n7")), V1))
     assert [(each.replaces, each.outcome, each.measures) for each in other.nodes] == [("n1", "unchanged", ())]
 
 
 def test_a_workload_whose_pods_wait_for_a_node_is_not_surely_gone() -> None:
     pods = [pod("a", container("app", "1")), pod("b", container("app", "1"))]
-    before = audited(cluster(N1, *pods), V1, "v2")
+    before = saved(cluster(N1, *pods), V1, "v2")
     found = diff(
         before, now_of(cluster(N1, pods[0], pod("b", container("app", "1"), on=None, phase="Pending")), V2_LINEAR)
     )
@@ -242,7 +242,7 @@ def test_a_workload_whose_pods_wait_for_a_node_is_not_surely_gone() -> None:
 def test_what_a_pod_asks_for_beside_its_containers_explains_it_and_its_neighbours(changed: dict[str, Any]) -> None:
     new = node(kubelet="v1.34.1")
     beside = pod("b", container("app", "500m"))
-    before = audited(cluster(new, pod("a", container("app", "100m")), beside), V2_LINEAR, "runtime")
+    before = saved(cluster(new, pod("a", container("app", "100m")), beside), V2_LINEAR, "runtime")
     found = diff(before, now_of(cluster(new, pod("a", container("app", "100m"), **changed), beside), V2_QUADRATIC))
     said = {each.name: (each.outcome, each.pods[0].because) for each in found.workloads}
     assert said == {

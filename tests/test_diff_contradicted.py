@@ -8,29 +8,29 @@ import yaml
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
+from kubectl_cgaudit.audit.thresholds import Thresholds
 from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.compare.diff.build import diff
+from kubectl_cgaudit.compare.diff.types import Diff
 from kubectl_cgaudit.detect import states
-from kubectl_cgaudit.judge import scenario
-from kubectl_cgaudit.judge.build import audit
-from kubectl_cgaudit.judge.diff.build import diff
-from kubectl_cgaudit.judge.diff.types import Diff
-from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.detect import target as scenario
 from kubectl_cgaudit.plain import as_json, as_yaml
 from kubectl_cgaudit.report import diff_content, diff_html, diff_markdown, diff_table
-from tests.diff_support import MOVED, N1, N2, A, after_rules, flat, now_of, of_nodes, only
+from tests.diff_support import MOVED, N1, N2, A, after_rules, flat, now_of, of_nodes, only, told
 from tests.support import (
     STATES,
     V1,
     V2_LINEAR,
     V2_QUADRATIC,
-    audited,
     cluster,
     container,
     node,
     pod,
     recorded,
+    saved,
     with_kubelets,
 )
+from tests.support import audit_of as audit
 
 SAYS = (
     "runtime:default: after.yaml rule 4 says quadratic, but node.status.runtimeHandlers says not quadratic "
@@ -40,8 +40,8 @@ SAYS = (
 
 def test_what_the_evidence_contradicted_before_never_came_true() -> None:
     """It may have been as it is now all along."""
-    before = audited(cluster(N1, A), V2_LINEAR, "runtime")
-    against = replace(before, nodes=tuple(replace(each, contradictions=("a but b",)) for each in before.nodes))
+    before = saved(cluster(N1, A), V2_LINEAR, "runtime")
+    against = told(before, nodes=tuple(replace(each, contradictions=("a but b",)) for each in before.audit.nodes))
     found = diff(against, now_of(cluster(N1, A), V2_QUADRATIC))
     why = ("the evidence on n1 contradicts what was said: a but b",)
     assert {row[0] for row in (*of_nodes(found).values(), *flat(found).values())} == {"unknown"}
@@ -116,7 +116,7 @@ def test_what_moved_by_a_word_that_the_evidence_contradicts_is_not_known_to_have
 def test_a_cgroup_version_that_the_evidence_contradicts_decides_nothing_on_its_node() -> None:
     warned = replace(cluster(N1, A), cgroup_v1_warnings={"n1": "2026-11-20T00:00:00Z"})
     # A CgroupV1 event speaks against v2, so neither that it moved nor how is known.
-    found = diff(audited(warned, V1, "runtime"), now_of(warned, V2_LINEAR))
+    found = diff(saved(warned, V1, "runtime"), now_of(warned, V2_LINEAR))
     assert {key[1]: row[0] for key, row in of_nodes(found).items()} == {
         "cgroup": "unknown",
         "kubepods": "unknown",
@@ -129,7 +129,7 @@ def test_a_cgroup_version_that_the_evidence_contradicts_decides_nothing_on_its_n
     assert n1.because[0].startswith("the evidence on n1 contradicts what was said: cgroup: test rule 1 says v2, but ")
     assert found.summary.sentence.endswith("Nothing is known to have moved that nobody predicted.")
     # Where the word and the evidence agree it is known.
-    agreed = diff(audited(warned, V1, "v2"), now_of(warned, V1))
+    agreed = diff(saved(warned, V1, "v2"), now_of(warned, V1))
     assert {row[0] for row in (*of_nodes(agreed).values(), *flat(agreed).values())} == {"as-before"}
 
 
@@ -139,7 +139,7 @@ def test_what_stayed_by_a_word_that_the_evidence_contradicts_did_not_surely_stay
 
     def outcomes(then: Cluster, now: Cluster) -> tuple[dict[str, str], set[str], int]:
         """Of the node's rows, of all rows of the pod, and how many workloads are as before."""
-        found = diff(audited(then, V2_LINEAR, "v2"), now_of(now, V2_LINEAR))
+        found = diff(saved(then, V2_LINEAR, "v2"), now_of(now, V2_LINEAR))
         of_node = {key[1]: row[0] for key, row in of_nodes(found).items()}
         return of_node, {row[0] for row in flat(found).values()}, found.summary.workloads["unchanged"]
 
@@ -158,7 +158,7 @@ def test_a_runtime_that_stayed_by_a_word_that_the_evidence_contradicts_may_have_
 
     def outcomes(then: dict[str, Any], now: dict[str, Any], of: Any = A) -> tuple[dict[str, str], dict[str, str]]:
         """By what of the node, and by container and what."""
-        found = diff(audited(cluster(then, of), V2_QUADRATIC, "v2"), now_of(cluster(now, of), V2_QUADRATIC))
+        found = diff(saved(cluster(then, of), V2_QUADRATIC, "v2"), now_of(cluster(now, of), V2_QUADRATIC))
         rows = {f"{key[2]} {key[3]}": row[0] for key, row in flat(found).items()}
         return {key[1]: row[0] for key, row in of_nodes(found).items()}, rows
 
@@ -189,20 +189,20 @@ def test_the_contradictions_are_in_every_format() -> None:
 
 
 def test_contradictions_of_both_sides_are_said_once_for_all_nodes_with_the_same() -> None:
-    said = audited(cluster(N1, N2, A), V2_LINEAR, "v2")
-    against = replace(said, nodes=tuple(replace(each, contradictions=("a but b",)) for each in said.nodes))
+    said = saved(cluster(N1, N2, A), V2_LINEAR, "v2")
+    against = told(said, nodes=tuple(replace(each, contradictions=("a but b",)) for each in said.audit.nodes))
     assert diff(against, said).summary.notes[0] == "Before, the evidence on n1, n2 contradicts what was said: a but b."
     found = diff(said, against)
     assert found.summary.notes[0] == "Now, the evidence on n1, n2 contradicts what was said: a but b."
     assert found.summary.sentence.endswith("Nothing is known to have moved that nobody predicted.")
     saw = "cgroup: s.yaml rule 1 says v2, but Event CgroupV1 says v1 (the kubelet warned (once) at {})"
-    at_times = [replace(each, contradictions=(saw.format(each.name), "a but b")) for each in said.nodes]
-    assert diff(said, replace(said, nodes=tuple(at_times))).summary.notes[:2] == (
+    at_times = [replace(each, contradictions=(saw.format(each.name), "a but b")) for each in said.audit.nodes]
+    assert diff(said, told(said, nodes=tuple(at_times))).summary.notes[:2] == (
         "Now, the evidence on n1, n2 contradicts what was said: cgroup: s.yaml rule 1 says v2, but Event CgroupV1 says v1.",
         "Now, the evidence on n1, n2 contradicts what was said: a but b.",
     )
     many = tuple(f"{n:02} but b" for n in range(25))
-    crowded = diff(said, replace(said, nodes=tuple(replace(each, contradictions=many) for each in said.nodes)))
+    crowded = diff(said, told(said, nodes=tuple(replace(each, contradictions=many) for each in said.audit.nodes)))
     table = " ".join(diff_table.render(crowded).split())
     assert ("19 but b." in table, "20 but b." in table) == (True, False)
     assert "5 more notes: -o json shows all." in table

@@ -5,18 +5,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.audit import NodeAudit, PodAudit
-from kubectl_cgaudit.judge.diff import match
-from kubectl_cgaudit.judge.diff.build import diff
+from kubectl_cgaudit.audit.model import NodeRecord
+from kubectl_cgaudit.compare.diff import match
+from kubectl_cgaudit.compare.diff.build import diff
+from kubectl_cgaudit.compare.diff.moments import PodCases, side
 from tests.diff_support import N1, A, now_of, only
-from tests.support import V1, V2_LINEAR, audited, cluster, container, pod
+from tests.support import V1, V2_LINEAR, cluster, container, pod, saved
 
 
-def first_node(rules: str = V1, **fields: Any) -> NodeAudit:
+def first_node(rules: str = V1, **fields: Any) -> NodeRecord:
     """A node's audit; `fields` are of its only moment before."""
-    (found,) = audited(cluster(N1, A), rules).nodes
-    assert not found.others
-    return replace(found, before=replace(found.before, **fields))
+    (found,) = saved(cluster(N1, A), rules).audit.nodes
+    (case,) = found.cases
+    assert case.before is not None
+    return replace(found, cases=(replace(case, before=replace(case.before, **fields)),))
 
 
 @pytest.mark.parametrize(
@@ -42,8 +44,8 @@ def test_facts_are_of_what_decides_the_prediction() -> None:
     assert match.facts(replace(one, allocatable_milli=4001)) != match.facts(one)
 
 
-def first_pod(*containers: dict[str, Any], qos: str = "Burstable", **spec: Any) -> PodAudit:
-    (workload,) = audited(cluster(N1, pod("a", *containers, qos=qos, **spec)), V1).workloads
+def first_pod(*containers: dict[str, Any], qos: str = "Burstable", **spec: Any) -> PodCases:
+    (workload,) = side(saved(cluster(N1, pod("a", *containers, qos=qos, **spec)), V1)).workloads
     (found,) = workload.pods
     return found
 
@@ -79,13 +81,13 @@ def starting(init: str, request: str, app: str = "1") -> dict[str, Any]:
     return found
 
 
-def audited_pod(raw: dict[str, Any]) -> PodAudit:
-    (workload,) = audited(cluster(N1, raw), V1).workloads
+def audited_pod(raw: dict[str, Any]) -> PodCases:
+    (workload,) = side(saved(cluster(N1, raw), V1)).workloads
     (found,) = workload.pods
     return found
 
 
-def sized(name: str, milli: int, node: NodeAudit) -> NodeAudit:
+def sized(name: str, milli: int, node: NodeRecord) -> NodeRecord:
     return replace(node, name=name, allocatable_milli=milli)
 
 
@@ -135,11 +137,11 @@ def test_new_nodes_that_are_not_guessed_are_in_order_of_their_names() -> None:
     assert match.nodes(before, after).ambiguous == ("m1", "m2", "m3")
 
 
-def named(name: str, on: str, request: str = "1") -> PodAudit:
+def named(name: str, on: str, request: str = "1") -> PodCases:
     return replace(first_pod(container("app", request)), name=name, node=on)
 
 
-def paired(before: list[PodAudit], after: list[PodAudit]) -> list[tuple[str, str]]:
+def paired(before: list[PodCases], after: list[PodCases]) -> list[tuple[str, str]]:
     facts = {"n1": "small", "n2": "small", "n3": "large"}.get
     stood = {"m1": "n1", "m2": "n2", "m3": "n3"}
     found = match.pods(before, after, facts, lambda name: facts(stood.get(name, "")), stood.get)
@@ -167,7 +169,7 @@ def test_which_pod_stands_for_which() -> None:
 
 def test_init_containers_are_not_what_a_pod_asks_for() -> None:
     before, after = starting("one", "100m"), starting("two", "200m", "2")
-    found = diff(audited(cluster(N1, before), V2_LINEAR, "v2"), now_of(cluster(N1, after), V2_LINEAR))
+    found = diff(saved(cluster(N1, before), V2_LINEAR, "v2"), now_of(cluster(N1, after), V2_LINEAR))
     assert only(found).pods[0].because[0] == (
         "it asks for other CPU: app request 1000m limit none -> request 2000m limit none"
     )

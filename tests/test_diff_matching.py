@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kubectl_cgaudit.compare.diff.build import diff
 from kubectl_cgaudit.errors import InputError
-from kubectl_cgaudit.judge.diff.build import diff
 from kubectl_cgaudit.report import diff_content, diff_markdown
-from tests.diff_support import BOTH, GONE, N1, N2, NEW, A, flat, now_of, of_nodes, only
-from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
+from tests.diff_support import BOTH, GONE, N1, N2, NEW, A, flat, now_of, of_nodes, only, told
+from tests.support import V1, V2_LINEAR, V2_QUADRATIC, cluster, container, node, pod, saved
 
 
 def test_a_prediction_that_did_not_come_true_and_a_new_and_a_gone_workload() -> None:
     on_n2 = pod("b", container("app", "1"), on="n2")
-    before = audited(cluster(N1, N2, A, GONE, on_n2), V2_LINEAR, "runtime")
+    before = saved(cluster(N1, N2, A, GONE, on_n2), V2_LINEAR, "runtime")
     after = now_of(
         cluster(N1, N2, A, NEW, on_n2), f"{V2_QUADRATIC}\n- {{match: {{name: n2}}, runtimes: {{default: runc 1.1.15}}}}"
     )
@@ -55,7 +55,7 @@ def deployed(name: str, on: str, request: str = "1") -> dict[str, Any]:
 
 
 def test_replicas_are_matched_by_node_and_replaced_nodes_by_their_size() -> None:
-    before = audited(cluster(N1, N2, deployed("w-1", "n1"), deployed("w-2", "n2")), V1, "v2+runtime")
+    before = saved(cluster(N1, N2, deployed("w-1", "n1"), deployed("w-2", "n2")), V1, "v2+runtime")
     later = cluster(node("m1"), N2, deployed("w-9", "m1"), deployed("w-8", "n2"))
     found = diff(before, now_of(later, BOTH))
     assert [(each.name, each.replaces, each.outcome) for each in found.nodes] == [
@@ -80,20 +80,20 @@ def test_replicas_are_matched_by_node_and_replaced_nodes_by_their_size() -> None
 def test_replaced_nodes_stand_for_each_other_in_the_order_of_their_names(
     came: tuple[str, ...], replaced: dict[str, str], gone: tuple[str, ...]
 ) -> None:
-    found = diff(audited(cluster(N1, node("n2")), V1, "v2"), now_of(cluster(*map(node, came)), V2_LINEAR))
+    found = diff(saved(cluster(N1, node("n2")), V1, "v2"), now_of(cluster(*map(node, came)), V2_LINEAR))
     assert {each.name: each.replaces for each in found.nodes} == replaced
     assert tuple(each.name for each in found.gone_nodes) == gone
 
 
 def test_new_nodes_that_could_stand_for_different_ones_are_not_guessed() -> None:
-    before = audited(cluster(N1, node("n3"), A), f"{V1}\n- {{match: {{name: n3}}, cgroup: v2}}", "v2")
+    before = saved(cluster(N1, node("n3"), A), f"{V1}\n- {{match: {{name: n3}}, cgroup: v2}}", "v2")
     found = diff(before, now_of(cluster(node("m1"), pod("a", container("app", "1"), on="m1")), V2_LINEAR))
     assert ([each.name for each in found.new_nodes], [each.name for each in found.gone_nodes]) == (["m1"], ["n1", "n3"])
     assert "which of which cannot be said" in found.summary.notes[-1]
 
 
 def test_replicas_more_and_fewer() -> None:
-    before = audited(cluster(N1, deployed("w-1", "n1"), deployed("w-2", "n1")), V2_LINEAR, "v2")
+    before = saved(cluster(N1, deployed("w-1", "n1"), deployed("w-2", "n1")), V2_LINEAR, "v2")
     fewer = diff(before, now_of(cluster(N1, deployed("w-2", "n1")), V2_LINEAR))
     assert (only(fewer).gone_pods, [each.name for each in only(fewer).pods]) == (("w-1",), ["w-2"])
     three = cluster(N1, *(deployed(name, "n1") for name in ("w-1", "w-2", "w-3")))
@@ -101,15 +101,15 @@ def test_replicas_more_and_fewer() -> None:
 
 
 def test_audits_of_different_parts_are_refused() -> None:
-    first, second = audited(cluster(N1, A)), now_of(cluster(N1, A))
-    narrow = replace(second, coverage=replace(second.coverage, filter="namespace x"))
+    first, second = saved(cluster(N1, A)), now_of(cluster(N1, A))
+    narrow = told(second, coverage=replace(second.audit.coverage, filter="namespace x"))
     with pytest.raises(InputError, match=r"^the first reports everything and the second namespace x; make both with"):
         diff(first, narrow)
 
 
 def test_a_node_of_another_size_now() -> None:
     small, large = cluster(N1, A), cluster(node("n1", cpu="8"), A)
-    found = diff(audited(small, V2_LINEAR, "v2"), now_of(large, V2_LINEAR))
+    found = diff(saved(small, V2_LINEAR, "v2"), now_of(large, V2_LINEAR))
     (changed,) = found.nodes
     assert changed.because == ("its allocatable CPU was 4000m and is 8000m",)
     assert {key[1]: row[0] for key, row in of_nodes(found).items()} == {
@@ -121,7 +121,7 @@ def test_a_node_of_another_size_now() -> None:
 
 def test_rows_of_a_workload_that_look_the_same_name_their_node() -> None:
     pair = cluster(N1, N2, deployed("w-1", "n1"), deployed("w-2", "n2"))
-    before = audited(pair, V2_LINEAR, "runtime")
+    before = saved(pair, V2_LINEAR, "runtime")
     found = diff(before, now_of(pair, f"{V2_QUADRATIC}\n- {{match: {{name: n2}}, runtimes: {{default: runc 1.1.15}}}}"))
     rows = [
         (row.outcome, row.what, row.before, row.now)
@@ -139,7 +139,7 @@ def test_rows_of_a_workload_that_look_the_same_name_their_node() -> None:
 
 def test_a_container_called_pod_is_not_taken_for_the_pod() -> None:
     one = cluster(N1, pod("a", container("pod", "1")))
-    found = diff(audited(one, V1, "v2"), now_of(one, V2_LINEAR))
+    found = diff(saved(one, V1, "v2"), now_of(one, V2_LINEAR))
     assert [(row.what, row.now, diff_content.pods(row)) for row in diff_content.workload_rows(found.workloads)] == [
         ("pod weight", "weight 39", "1/1"),
         ("pod vs system", "1.57", "1/1"),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kubectl_cgaudit.judge.diff.outcome import Limit, consistent, exact, of_numbers, of_words, within, worst
-from kubectl_cgaudit.judge.diff.types import Measure
+from kubectl_cgaudit.compare.diff.outcome import Limit, consistent, exact, of_numbers, of_words, within, worst
+from kubectl_cgaudit.compare.diff.types import Measure
 
 
 def test_halves_of_a_measure() -> None:

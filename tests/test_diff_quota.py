@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from kubectl_cgaudit.judge.diff.build import diff
+from kubectl_cgaudit.compare.diff.build import diff
 from tests.diff_support import N1, N2, flat, now_of
-from tests.support import V2_LINEAR, V2_QUADRATIC, audited, cluster, container, pod
+from tests.support import V2_LINEAR, V2_QUADRATIC, cluster, container, pod, saved
 
 OLD, NEW, CRUN, BARE = (
     f"runtimes: {{default: {each}}}" for each in ("runc 1.1.5", "runc 1.3.6", "crun 1.21", "linear")
@@ -17,7 +17,7 @@ SYSTEMD = "driver: systemd, "
 def quotas(before: str, after: str, limit: str | None, now: str | None = None) -> list[Any]:
     """The outcomes of the quota of the pod and of its container on nodes in these states."""
     was, is_ = (pod("a", container("app", "10m", each)) for each in (limit, now or limit))
-    rows = flat(diff(audited(cluster(N1, was), before, "runc=1.3.6"), now_of(cluster(N1, is_), after)))
+    rows = flat(diff(saved(cluster(N1, was), before, "runc=1.3.6"), now_of(cluster(N1, is_), after)))
     return [rows.get(("default/a", "a", name, "quota-us"), ("unchanged",))[0] for name in ("", "app")]
 
 
@@ -49,7 +49,7 @@ def test_where_the_rounding_is_taken_for_granted_is_said(before: str) -> None:
     limited = cluster(
         N1, N2, pod("a", container("app", "10m", "15m")), pod("b", container("app", "10m", "20m"), on="n2")
     )
-    first = audited(limited, f"- {{cgroup: v2, {before}}}", "runc=1.3.6")
+    first = saved(limited, f"- {{cgroup: v2, {before}}}", "runc=1.3.6")
     notes = diff(first, now_of(limited, f"- {{cgroup: v2, {SYSTEMD}{NEW}}}")).summary.notes
     assert notes[0] == (
         "On n1 it is taken for granted how quotas are rounded of limits that are no multiple of 10m: nobody said the cgroup "

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from kubectl_cgaudit.judge.diff.build import diff
-from kubectl_cgaudit.judge.diff.types import ContainerValues, Diff, LoneNode, LoneWorkload, Measure, NodeDiff, Outcome
+from kubectl_cgaudit.compare.diff.build import diff
+from kubectl_cgaudit.compare.diff.types import ContainerValues, Diff, LoneNode, LoneWorkload, Measure, NodeDiff, Outcome
 from kubectl_cgaudit.plain import as_yaml
 from kubectl_cgaudit.report import diff_content, diff_html, diff_markdown, diff_table
 from kubectl_cgaudit.report.diff_content import Row
 from tests.diff_support import N1, A, now_of
-from tests.support import V1, V2_LINEAR, V2_QUADRATIC, audited, cluster, container, node, pod
+from tests.support import V1, V2_LINEAR, V2_QUADRATIC, cluster, container, node, pod, saved
 
-PLAIN = diff(audited(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR))
+PLAIN = diff(saved(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR))
 MOVED = Measure("cgroup", "", "unpredicted", ("v1",), ("v1",), ("v2",))
 MORE = "-o markdown and -o html show more, -o json all."
 
@@ -84,7 +84,7 @@ def lone(**fields: object) -> LoneWorkload:
 
 
 def test_what_was_said_to_stop_and_runs_has_a_row_with_its_cause() -> None:
-    found = diff(audited(cluster(N1, A), V1, "kubelet=1.35"), now_of(cluster(N1, A), V1))
+    found = diff(saved(cluster(N1, A), V1, "kubelet=1.35"), now_of(cluster(N1, A), V1))
     why = "it was said not to run after the move, and it runs; its kubelet is still v1.33.13"
     (machine,), (workload,) = diff_content.node_rows(found.nodes), diff_content.workload_rows(found.workloads)
     assert machine == Row("as-before", "n1", "after the move", "runs", "stops", "runs", 0, 0, (why,))
@@ -104,7 +104,7 @@ def test_what_was_said_to_stop_and_runs_has_a_row_with_its_cause() -> None:
 def test_a_cause_of_another_row_is_not_that_it_was_said_to_stop() -> None:
     """The same pod asks for more: its weight has that cause, and its kubelet has nothing to do with it."""
     more = pod("a", container("app", "2"), container("side", "100m"))
-    found = diff(audited(cluster(N1, A), V1, "kubelet=1.35"), now_of(cluster(N1, more), V1))
+    found = diff(saved(cluster(N1, A), V1, "kubelet=1.35"), now_of(cluster(N1, more), V1))
     rows = {row.what: row for row in diff_content.workload_rows(found.workloads)}
     asked = "it asks for other CPU: app request 1000m limit none -> request 2000m limit none"
     assert (rows["pod weight"].outcome, rows["pod weight"].because) == ("other-cause", (asked,))
@@ -256,7 +256,7 @@ def test_the_page_counts_the_rows_that_it_leaves_out(amount: int, hidden: str) -
 
 def test_on_a_phone_each_cell_says_what_column_it_is_of() -> None:
     new = LoneNode("n9", 4000, 3, True, ("v2",))
-    found = replace(diff(audited(cluster(N1, A), V2_LINEAR), now_of(cluster(N1, A), V2_QUADRATIC)), new_nodes=(new,))
+    found = replace(diff(saved(cluster(N1, A), V2_LINEAR), now_of(cluster(N1, A), V2_QUADRATIC)), new_nodes=(new,))
     parts = diff_html.render(found).split("<table")[1:]
     assert [part.startswith(' class="stack">') for part in parts] == [True] * 3
     for part in parts:
@@ -273,7 +273,7 @@ def test_rows_that_look_the_same_name_two_nodes_at_most() -> None:
     stay = "".join(
         f"\n- {{match: {{name: {name}}}, runtimes: {{default: runc 1.1.15}}}}" for name in ("n1", "n2", "n3")
     )
-    found = diff(audited(whole, V2_LINEAR, "runtime"), now_of(whole, V2_QUADRATIC + stay))
+    found = diff(saved(whole, V2_LINEAR, "runtime"), now_of(whole, V2_QUADRATIC + stay))
     rows = [row for row in diff_content.workload_rows(found.workloads) if "weight" in row.what]
     assert [(row.outcome, row.what, diff_content.pods(row)) for row in rows] == [
         ("as-before", "app weight on n1, n2 and 1 more", "3/6"),
@@ -289,7 +289,7 @@ def test_what_wants_attention_first_stands_first_whatever_workload_it_is_of() ->
     ]
     whole = cluster(node("n1"), node("n2"), *mixed)
     stay = "\n- {match: {name: n2}, runtimes: {default: runc 1.1.15}}"
-    found = diff(audited(whole, V2_LINEAR, "runtime"), now_of(whole, V2_QUADRATIC + stay))
+    found = diff(saved(whole, V2_LINEAR, "runtime"), now_of(whole, V2_QUADRATIC + stay))
     rows = diff_content.workload_rows(found.workloads)
     assert [(row.outcome, row.subject) for row in rows] == [
         ("as-before", "default/a sts"),

@@ -6,14 +6,15 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from kubectl_cgaudit.audit.model import GapRecord
+from kubectl_cgaudit.audit.saved import Saved
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.model import Cluster, Gap
-from kubectl_cgaudit.judge.audit import Audit, GapRecord
-from kubectl_cgaudit.judge.diff.build import diff
-from kubectl_cgaudit.judge.diff.types import Diff
-from kubectl_cgaudit.judge.diff.unseen import Unseen
-from tests.diff_support import N1, flat, now_of, of_nodes, only
-from tests.support import V1, V2_LINEAR, audited, cluster, container, node, pod
+from kubectl_cgaudit.compare.diff.build import diff
+from kubectl_cgaudit.compare.diff.types import Diff
+from kubectl_cgaudit.compare.diff.unseen import Unseen
+from tests.diff_support import N1, flat, now_of, of_nodes, only, told
+from tests.support import V1, V2_LINEAR, cluster, container, node, pod, saved
 
 MINE = pod("a", container("app", "1"))
 
@@ -51,7 +52,7 @@ OTHERS = ("n1 has other pods now, or pods that ask for other CPU, or another siz
 def test_pods_that_are_not_reported_are_known_by_what_their_classes_ask_for(
     was: tuple[dict[str, Any], ...], now: tuple[dict[str, Any], ...], expected: tuple[str, tuple[str, ...]]
 ) -> None:
-    before = audited(reported(N1, MINE, *was), V2_LINEAR, "v2")
+    before = saved(reported(N1, MINE, *was), V2_LINEAR, "v2")
     found = diff(before, now_of(reported(N1, MINE, *now), V2_LINEAR))
     assert (shares(found), found.summary.moved) == (expected, False)
 
@@ -60,24 +61,26 @@ def test_pods_that_are_not_reported_are_known_by_what_their_classes_ask_for(
 def test_what_classes_ask_for_is_compared_on_one_cgroup_version(to: str) -> None:
     """Shares of a class and its weight are other numbers of the same pods."""
     objects = reported(N1, MINE, other("3"), other("1", "g", qos="Guaranteed"))
-    found = diff(audited(objects, V1, to), now_of(objects, V2_LINEAR))
+    found = diff(saved(objects, V1, to), now_of(objects, V2_LINEAR))
     assert shares(found) == ({"v2": "came-true", "runtime": "unpredicted"}[to], ())
     more = reported(N1, MINE, other("300m"), other("1", "g", qos="Guaranteed"))
-    assert shares(diff(audited(objects, V1, to), now_of(more, V2_LINEAR))) == ("other-cause", OTHERS)
+    assert shares(diff(saved(objects, V1, to), now_of(more, V2_LINEAR))) == ("other-cause", OTHERS)
 
 
 def test_of_pods_that_an_audit_only_counts_nothing_is_known() -> None:
-    def bare(of: Audit) -> Audit:
-        (found,) = of.nodes
-        assert not found.others
-        before, after = replace(found.before, qos={}), replace(found.after, qos={})
-        return replace(of, nodes=(replace(found, before=before, after=after),))
+    def bare(of: Saved) -> Saved:
+        (found,) = of.audit.nodes
+        (case,) = found.cases
+        assert case.before is not None
+        assert case.after is not None
+        case = replace(case, before=replace(case.before, qos={}), after=replace(case.after, qos={}))
+        return told(of, nodes=(replace(found, cases=(case,)),))
 
-    before = audited(reported(N1, MINE, other("100m")), V2_LINEAR, "v2")
+    before = saved(reported(N1, MINE, other("100m")), V2_LINEAR, "v2")
     after = now_of(reported(N1, MINE, other("3")), V2_LINEAR)
     for first, second in ((bare(before), after), (before, bare(after))):
         assert shares(diff(first, second)) == ("unknown", ())
-    alone = audited(cluster(N1, MINE), V1, "v2")
+    alone = saved(cluster(N1, MINE), V1, "v2")
     assert shares(diff(bare(alone), bare(now_of(cluster(N1, MINE), V2_LINEAR)))) == ("came-true", ())
 
 
@@ -93,7 +96,7 @@ def test_where_pods_were_not_read_no_share_came_true_and_none_has_another_cause(
         "between pods there moved as predicted cannot be said."
     )
     for was, now in ((part, whole), (whole, part), (part, part)):
-        found = diff(audited(was, V1, "v2"), now_of(now, V2_LINEAR))
+        found = diff(saved(was, V1, "v2"), now_of(now, V2_LINEAR))
         rows = {key[2:]: row[0] for key, row in flat(found).items()}
         assert rows == {
             ("", "weight"): "came-true",
@@ -105,7 +108,7 @@ def test_where_pods_were_not_read_no_share_came_true_and_none_has_another_cause(
         }
         assert (only(found).outcome, only(found).pods[0].because, note in found.summary.notes) == ("unknown", (), True)
         assert of_nodes(found)["n1", "pods-per-system", ""][0] == "came-true"
-    stayed = diff(audited(part, V2_LINEAR, "v2"), now_of(part, V2_LINEAR))
+    stayed = diff(saved(part, V2_LINEAR, "v2"), now_of(part, V2_LINEAR))
     assert only(stayed).outcome == "unchanged"
 
 
@@ -113,23 +116,23 @@ def test_nothing_takes_the_place_of_a_node_that_may_be_there_unread() -> None:
     n1, n2, m1 = node("n1"), node("n2"), node("m1")
     elsewhere = pod("b", container("app", "1"), on="m1")
     before, after = cluster(n1, n2, MINE), cluster(m1, n2, MINE, elsewhere)
-    found = diff(audited(before, V1, "v2"), now_of(after, V2_LINEAR))
+    found = diff(saved(before, V1, "v2"), now_of(after, V2_LINEAR))
     assert after.reading.gaps == ()
     assert [(each.name, each.replaces) for each in found.nodes] == [("n2", None)]
     assert [(each.name, each.sure) for each in found.gone_nodes] == [("n1", False)]
     assert [each.name for each in found.new_nodes] == ["m1"]
     # The other way round: the node that is new now has pods before.
-    back = diff(audited(after, V1, "v2"), now_of(before, V2_LINEAR))
+    back = diff(saved(after, V1, "v2"), now_of(before, V2_LINEAR))
     assert ([each.name for each in back.gone_nodes], [each.name for each in back.new_nodes]) == (["m1"], ["n1"])
     # A gap that hides no node of that name leaves them to stand for each other.
-    seen = diff(audited(cluster(n1, n2), V1, "v2"), now_of(unread(cluster(m1, n2)), V2_LINEAR))
+    seen = diff(saved(cluster(n1, n2), V1, "v2"), now_of(unread(cluster(m1, n2)), V2_LINEAR))
     assert [(each.name, each.replaces) for each in seen.nodes] == [("m1", "n1"), ("n2", None)]
 
 
 def test_a_node_that_may_be_there_leaves_the_others_of_its_size_to_be_replaced() -> None:
     nodes = [node(name) for name in ("n1", "n2")]
     after = now_of(cluster(node("m1"), node("m2"), MINE), V2_LINEAR)
-    found = diff(audited(cluster(*nodes), V1, "v2"), after)
+    found = diff(saved(cluster(*nodes), V1, "v2"), after)
     assert [(each.name, each.replaces) for each in found.nodes] == [("m1", "n2"), ("m2", "n2")]
     assert ([each.name for each in found.gone_nodes], found.new_nodes) == (["n1"], ())
 
@@ -176,7 +179,7 @@ def test_owners_that_were_read_of_one_moment_only_make_no_workload_new_or_gone()
         "apiVersion": "apps/v1",
         "metadata": {"name": "web-abc", "namespace": "default", "ownerReferences": [owner]},
     }
-    found = diff(audited(cluster(N1, mine, read, stays), V1, "v2"), now_of(cluster(N1, mine), V2_LINEAR))
+    found = diff(saved(cluster(N1, mine, read, stays), V1, "v2"), now_of(cluster(N1, mine), V2_LINEAR))
     assert [(each.kind, each.name, each.sure) for each in found.new_workloads] == [("Deployment", "web", False)]
     assert [(each.kind, each.name, each.sure) for each in found.gone_workloads] == [
         ("StatefulSet", "db", True),
@@ -186,5 +189,5 @@ def test_owners_that_were_read_of_one_moment_only_make_no_workload_new_or_gone()
         "As pods wait for a node, or owners were read of one moment only, it cannot be said whether all that is shown as new "
         "or gone really is."
     ) in found.summary.notes
-    same = diff(audited(cluster(N1, stays, mine), V1, "v2"), now_of(cluster(N1, stays), V2_LINEAR))
+    same = diff(saved(cluster(N1, stays, mine), V1, "v2"), now_of(cluster(N1, stays), V2_LINEAR))
     assert [(each.name, each.sure) for each in same.gone_workloads] == [("web", True)]

@@ -8,15 +8,16 @@ import click
 import msgspec
 import pytest
 
+from kubectl_cgaudit.audit import thresholds
+from kubectl_cgaudit.cgroups.quota import milli_to_quota, round_up
 from kubectl_cgaudit.cgroups.weights import linear, linear_inverse, milli_to_shares, quadratic
 from kubectl_cgaudit.cli import output
 from kubectl_cgaudit.cli.audit import group
 from kubectl_cgaudit.cli.main import run
+from kubectl_cgaudit.detect import target as scenario
 from kubectl_cgaudit.errors import UsageError
-from kubectl_cgaudit.judge import scenario, thresholds
-from kubectl_cgaudit.judge.rules import catalogue
-from kubectl_cgaudit.predict.quota import milli_to_quota, round_up
 from kubectl_cgaudit.report.formats import FORMATS
+from kubectl_cgaudit.report.rules import RULES
 from kubectl_cgaudit.text import number, percent
 from tests.support import GOLDEN, RECORDED_FLAGS, STATES
 
@@ -25,7 +26,6 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 FINDINGS = sorted((DOCS / "findings").glob("*.md"))
 SECTIONS = ["What", "Why it matters", "How it is decided", "What to do", "Worked example", "Limits"]
-RULES = [value for value in vars(catalogue).values() if isinstance(value, catalogue.Rule)]
 FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMES = {
     "linear": linear,
@@ -118,9 +118,9 @@ def test_every_rule_has_one_page() -> None:
 
 @pytest.mark.parametrize("path", FINDINGS, ids=of)
 def test_a_page_has_the_title_of_the_catalogue_and_all_sections(path: Path) -> None:
-    titles = ", and ".join(rule.title for rule in RULES if rule.id == path.stem)
+    (title,) = (rule.name for rule in RULES if rule.id == path.stem)
     text = FENCE.sub("", path.read_text())
-    assert re.findall(r"^# (.*)$", text, re.MULTILINE) == [f"{path.stem}: {titles}"]
+    assert re.findall(r"^# (.*)$", text, re.MULTILINE) == [f"{path.stem}: {title}"]
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == SECTIONS
 
 
@@ -135,7 +135,7 @@ def test_the_index_names_every_page() -> None:
     linked = {(DOCS / target).resolve() for target in re.findall(r"\]\(([^)#]+)\)", text)}
     assert {path.resolve() for path in PAGES} - {(DOCS / "README.md").resolve()} <= linked
     for rule in RULES:
-        assert rule.title in text
+        assert rule.name in text
 
 
 LINKS = [

@@ -24,8 +24,10 @@ from tests.support import (
     node,
     of_rule,
     pod,
+    pod_values,
     recorded,
     recorded_audit,
+    saved,
     with_kubelets,
 )
 
@@ -46,7 +48,7 @@ def test_nodes_and_pods_alone_say_what_they_can_and_nothing_wrong() -> None:
 
 
 def test_an_unknown_version_is_predicted_both_ways_until_an_event_tells() -> None:
-    cases = {each.node.name: [case.now.cgroup for case in each.cases] for each in compared(recorded())}
+    cases = {each.node.name: [case.before.cgroup for case in each.cases] for each in compared(recorded())}
     assert cases["worker-c"] == ["v2", "v2", "v1", "v1"]
     events = files.read((*RECORDED, str(GOLDEN / "events.json")), lambda _n, _l: True, "")
     assert list(events.cgroup_v1_warnings or {}) == ["worker-c"]
@@ -158,13 +160,9 @@ def test_a_contradiction_is_a_finding() -> None:
     result = audited(cluster(node(), raw), "- {cgroup: v1, runtimes: {default: runc 1.1.5}}")
     assert of_rule(audited(objects, V2_LINEAR), "CGA102") == {}
     (finding,) = of_rule(result, "CGA102").values()
-    assert finding.seen == (
-        "n1: the evidence contradicts itself: cgroup: pod.status.resources says v2 (default/p shows 975m for 1000m), "
-        "but test rule 1 says v1."
-    )
-    assert finding.remedy == (
-        "Look on the node, correct --states, or restart what was upgraded; `kubectl cgaudit nodes --evidence`."
-    )
+    assert finding.detail["contradictions"] == [
+        "cgroup: pod.status.resources says v2 (default/p shows 975m for 1000m), but test rule 1 says v1"
+    ]
 
 
 def test_confidence_is_that_of_the_weakest_ground() -> None:
@@ -199,9 +197,8 @@ def test_the_audits_quota_is_of_the_usual_period(period: int, quota: int) -> Non
     assert config is not None
     answers = KubeletAnswers("n1", "v2", False, {}, msgspec.structs.replace(config, cpu_cfs_quota_period_us=period), ())
     objects = with_answers(cluster(node(), pod("p", container("c", "500m", "750m"))), {"n1": answers})
-    audit = audited(objects, V2_LINEAR, "runtime")
-    (container_,) = audit.workloads[0].pods[0].containers
-    assert (container_.cases[0].before.quota_us, container_.cases[0].after.quota_us) == (quota, quota)
+    found = saved(objects, V2_LINEAR, "runtime")
+    assert pod_values(found, ["before_quota_us", "after_quota_us"]) == {"p": [(quota, quota)]}
 
 
 def of(name: str) -> str:

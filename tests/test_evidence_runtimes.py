@@ -14,7 +14,6 @@ from tests.evidence_support import settled, told
 from tests.support import (
     audited,
     cluster,
-    compared,
     container,
     golden_json,
     half_restarted,
@@ -22,13 +21,14 @@ from tests.support import (
     of_rule,
     pod,
     recorded,
+    viewed,
     with_kubelets,
 )
 
 
 def test_containers_that_were_not_restarted_are_found_named_and_predicted_as_they_are() -> None:
     objects = half_restarted()
-    (comparison,) = compared(objects, "", "runtime")
+    (comparison,) = viewed(objects, "", "runtime")
     assert told(comparison.state)["default"] == ("quadratic", "certain")
     assert [(each.pod, each.container, each.weight) for each in comparison.state.leftovers] == [
         ("p3", "app", 20),
@@ -36,37 +36,32 @@ def test_containers_that_were_not_restarted_are_found_named_and_predicted_as_the
         ("p4", "app", 20),
         ("p4", "side", 2),
     ]
-    weights = {tree.pod.name: [c.weight for _, c in tree.containers] for tree in comparison.cases[0].before.pods}
+    weights = {tree.pod.name: [c.weight for _, c in tree.containers] for tree in comparison.cases[0].before.pods()}
     assert weights == {"p1": [59, 11], "p2": [59, 11], "p3": [20, 2], "p4": [20, 2]}
-    after = {tree.pod.name: [c.weight for _, c in tree.containers] for tree in comparison.cases[0].after.pods}
+    after = {tree.pod.name: [c.weight for _, c in tree.containers] for tree in comparison.cases[0].after.pods()}
     assert set(map(tuple, after.values())) == {(59, 11)}
     (finding,) = of_rule(audited(objects, "", "runtime"), "CGA103").values()
     assert finding.severity == "medium"
-    assert finding.seen == (
-        "n1: 4 running containers carry another formula than their handler writes now (default writes quadratic): "
-        "default/p3 app (weight 20, linear), default/p3 side (weight 2, linear), default/p4 app (weight 20, linear), "
-        "default/p4 side (weight 2, linear)."
-    )
-    assert finding.remedy == (
-        "Containers keep the weight they were created with. Restart these pods, so that inside each pod one formula splits the "
-        "CPU; `kubectl cgaudit verify` then shows no difference."
-    )
+    assert finding.detail["handlers"] == {"default": "quadratic"}
+    stale = [(each["pod"], each["container"], each["weight"], each["formula"]) for each in finding.detail["stale"]]
+    assert stale == [
+        ("p3", "app", 20, "linear"),
+        ("p3", "side", 2, "linear"),
+        ("p4", "app", 20, "linear"),
+        ("p4", "side", 2, "linear"),
+    ]
 
 
 def test_204_of_what_is_left_over_is_not_said_of_the_pods_that_were_restarted() -> None:
     """p1 and p2 have 59 : 11 now and after: with what gives p3 its 20 : 2 back their sidecars would lose CPU."""
     objects = half_restarted(owner=("StatefulSet", "w"))
     (finding,) = of_rule(audited(objects, "", "runtime"), "CGA204").values()
-    assert finding.seen.startswith("Pod default/p3 on n1: app has 91% of its pod's CPU now and 84% after")
-    assert finding.remedy.endswith(
-        " This is for p3. On n1 another formula splits others of its pods, or may, before or after the move: there, new requests "
-        "may take CPU from a container."
-    )
+    assert (finding.where.pod, finding.where.container) == ("p3", "app")
+    assert (finding.where.pods_hit, finding.where.pods) == (2, 4)
+    share = finding.measures[0]
+    assert (share.name, share.before, share.after) == ("share of the pod", 0.909090909, 0.842857143)
     alone = of_rule(audited(half_restarted(), "", "runtime"), "CGA204")
-    assert {name: " This is for " in each.remedy for name, each in alone.items()} == {
-        "default/p3": False,
-        "default/p4": False,
-    }
+    assert {name: each.where.pods_hit for name, each in alone.items()} == {"default/p3": 1, "default/p4": 1}
 
 
 def worker_b(objects: Cluster, **changes: object) -> Cluster:
@@ -86,27 +81,33 @@ def test_an_upgraded_runtime_whose_containers_were_not_restarted_stays_open() ->
     assert "default" not in told(state)
     assert state.basis_of("runtime:default").source == "the evidence contradicts itself"
     assert len([each for each in state.leftovers if each.handler == "default"]) == 12
-    (comparison,) = [each for each in compared(with_kubelets(k3s), "", "v2") if each.node.name == "worker-b"]
+    (comparison,) = [each for each in viewed(with_kubelets(k3s), "", "v2") if each.name == "worker-b"]
     redis = [
-        [[c.weight for _, c in t.containers] for t in tree.pods if t.pod.name == "redis-0"]
+        [[c.weight for _, c in t.containers] for t in tree.pods() if t.pod.name == "redis-0"]
         for case in comparison.cases
         for tree in (case.before, case.after)
     ]
     assert redis == [[[20, 1]], [[20, 1]], [[20, 1]], [[59, 6]]]
     found = audited(with_kubelets(k3s), "", "v2")
     assert "unknown" in {each.title: each.effects for each in found.workloads}["shop/payments"]
-    assert of_rule(found, "CGA103")["worker-b"].seen.startswith(
-        "worker-b: 12 running containers carry weights from before, it seems, their runtime was upgraded: "
-        "batch/index-rebuild-4d962 index (weight 1, linear), "
-    )
+    stale = of_rule(found, "CGA103")["worker-b"].detail["stale"]
+    assert len(stale) == 12
+    assert stale[0] == {
+        "namespace": "batch",
+        "pod": "index-rebuild-4d962",
+        "container": "index",
+        "handler": "default",
+        "weight": 1,
+        "formula": "linear",
+    }
 
 
 def test_a_states_file_holds_for_containers_created_from_now_on() -> None:
     rules = "- {match: {name: worker-b}, runtimes: {default: runc 1.3.6}}"
-    (comparison,) = [each for each in compared(with_kubelets(recorded()), rules, "v2") if each.node.name == "worker-b"]
+    (comparison,) = [each for each in viewed(with_kubelets(recorded()), rules, "v2") if each.name == "worker-b"]
     assert str(comparison.state.runtime("default")) == "runc 1.3.6 (quadratic)"
     weights = {
-        moment: [c.weight for _, c in next(t for t in tree.pods if t.pod.name == "redis-0").containers]
+        moment: [c.weight for _, c in next(t for t in tree.pods() if t.pod.name == "redis-0").containers]
         for moment, tree in (("now", comparison.cases[0].before), ("after", comparison.cases[0].after))
     }
     assert weights == {"now": [20, 1], "after": [59, 6]}
@@ -117,7 +118,7 @@ def test_what_is_left_over_has_the_quota_of_the_release_that_created_it() -> Non
     """The kernel's own files of worker-b, whose containers runc 1.1.15 created: it writes the raw quota, runc 1.3.6 does not."""
     rules = "- {match: {name: worker-b}, runtimes: {default: runc 1.3.6}}"
     objects = with_kubelets(recorded())
-    (comparison,) = [each for each in compared(objects, rules, "v2") if each.node.name == "worker-b"]
+    (comparison,) = [each for each in viewed(objects, rules, "v2") if each.name == "worker-b"]
     held = {
         (row["pod"], row["container"]): (row["weight"], row["quota_us"])
         for row in golden_json("cgroups.json")
@@ -125,15 +126,14 @@ def test_what_is_left_over_has_the_quota_of_the_release_that_created_it() -> Non
     }
     predicted = {
         (tree.pod.name, container.name): (found.weight, found.quota_us)
-        for tree in comparison.cases[0].before.pods
+        for tree in comparison.cases[0].before.pods()
         for container, found in tree.containers
     }
     assert predicted.items() <= held.items()
     assert predicted["redis-0", "exporter"] == (1, 2500)
     finding = of_rule(audited(objects, rules, "v2"), "CGA302")["data/redis"]
-    assert finding.seen == (
-        "Container exporter of data/redis-0: a limit of 25m acts as 30m after the move (2500 us now, 3000 us after)."
-    )
+    assert (finding.where.pod, finding.where.container) == ("redis-0", "exporter")
+    print(finding)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_handler_that_is_no_runc_is_not_upgraded_to_quadratic(handler: str, sa
     raw = node()
     raw["status"]["runtimeHandlers"] = [{"name": handler, "features": {"userNamespaces": False}}]
     objects = cluster(raw, pod("p", container("a", "300m"), container("b", "50m"), runtimeClassName=handler))
-    (comparison,) = compared(objects, "- {cgroup: v2}", "runtime")
+    (comparison,) = viewed(objects, "- {cgroup: v2}", "runtime")
     assert told(comparison.state)[handler] == (said, "likely")
     assert of_rule(audited(objects, "- {cgroup: v2}", "runtime"), "CGA204") == {}
 
@@ -200,12 +200,12 @@ def test_what_the_containers_of_a_sandbox_prove(handler: str, weight: int, known
     assert path is not None
     answers = KubeletAnswers("n1", "v2", False, {path: linear_inverse(weight)}, None, ())
     measured_ = with_answers(objects, {"n1": answers})
-    (comparison,) = compared(measured_, to="runtime")
+    (comparison,) = viewed(measured_, to="runtime")
     state = comparison.state
     assert state.contradictions == ()
     assert [each.formula for each in state.leftovers] == ([] if known else ["quadratic"])
     assert state.basis_of(f"runtime:{handler}").confidence == why
-    assert {case.now.runtime(handler).formula for case in comparison.cases} == (
+    assert {case.before.setup.runtime(handler).formula for case in comparison.cases} == (
         {known} if known else {"linear", "quadratic"}
     )
     # A new runc changes nothing in a sandbox, nor where it is there already.
@@ -229,7 +229,7 @@ def test_containers_that_differ_and_have_the_default_alike_were_given_no_weight(
         str(paths.container(f"containerd://{name}", parent, "systemd")): linear_inverse(100) for name in ("app", "side")
     }
     measured_ = with_answers(objects, {"n1": KubeletAnswers("n1", "v2", False, shown, None, ())})
-    (comparison,) = compared(measured_, to="runtime")
+    (comparison,) = viewed(measured_, to="runtime")
     assert told(comparison.state)["secure"] == ("none", "certain")
     assert (comparison.state.contradictions, comparison.state.leftovers) == ((), ())
     (piece,) = [each for each in comparison.state.evidence if each.about == "runtime:secure"]
@@ -239,10 +239,10 @@ def test_containers_that_differ_and_have_the_default_alike_were_given_no_weight(
     assert [each.rule for each in audited(measured_, to="runtime").findings] == ["CGA001"]
     # One container alone may have been given it by hand.
     alone = {path: share for path, share in shown.items() if "side" in path}
-    (open_,) = compared(with_answers(objects, {"n1": KubeletAnswers("n1", "v2", False, alone, None, ())}), to="runtime")
+    (open_,) = viewed(with_answers(objects, {"n1": KubeletAnswers("n1", "v2", False, alone, None, ())}), to="runtime")
     assert told(open_.state).get("secure") is None
     # Who says so is not contradicted.
-    (said,) = compared(measured_, "- {runtimes: {secure: runsc}}", "runtime")
+    (said,) = viewed(measured_, "- {runtimes: {secure: runsc}}", "runtime")
     assert said.state.contradictions == ()
 
 
@@ -259,21 +259,21 @@ def test_a_default_runtime_that_sets_no_weight_has_no_user_namespaces_either(sai
     shown = {
         str(paths.container(f"containerd://{each}", parent, "systemd")): linear_inverse(100) for each in ("app", "side")
     }
-    (found,) = compared(
+    (found,) = viewed(
         with_answers(objects, {"n1": KubeletAnswers("n1", "v2", False, shown, None, ())}), said, "runtime"
     )
     assert told(found.state)["default"] == ("none", "certain")
     assert found.state.contradictions == ()
-    assert {case.now.runtime("default").formula for case in found.cases} == {"none"}
+    assert {case.before.setup.runtime("default").formula for case in found.cases} == {"none"}
 
 
 def test_a_youki_that_the_user_names_is_not_contradicted_by_its_features() -> None:
     plain = node()
     plain["status"]["runtimeHandlers"] = [{"name": "", "features": {"userNamespaces": False}}]
     objects = cluster(plain, pod("p", container("a", "1")))
-    (found,) = compared(objects, "- {cgroup: v2, runtimes: {default: youki 0.5.7}}", "runtime")
+    (found,) = viewed(objects, "- {cgroup: v2, runtimes: {default: youki 0.5.7}}", "runtime")
     assert (told(found.state)["default"], found.state.contradictions) == (("quadratic", "stated"), ())
-    (other,) = compared(objects, "- {cgroup: v2, runtimes: {default: runc 1.3.6}}", "runtime")
+    (other,) = viewed(objects, "- {cgroup: v2, runtimes: {default: runc 1.3.6}}", "runtime")
     assert len(other.state.contradictions) == 1
 
 
@@ -289,9 +289,9 @@ def test_weight_100_is_also_the_linear_one_of_two_and_a_half_cpus(requests: tupl
     ids = [str(each.runtime_id) for each in objects.pods[0].containers]
     shown = {str(paths.container(each, parent, "systemd")): linear_inverse(100) for each in ids}
     answers = {"n1": KubeletAnswers("n1", "v2", False, shown, None, ())}
-    (comparison,) = compared(with_answers(objects, answers), to="runtime")
+    (comparison,) = viewed(with_answers(objects, answers), to="runtime")
     assert told(comparison.state)["default"] == ("linear", "likely")
-    (said,) = compared(with_answers(objects, answers), "- {runtimes: {default: runc 1.1.15}}", "runtime")
+    (said,) = viewed(with_answers(objects, answers), "- {runtimes: {default: runc 1.1.15}}", "runtime")
     assert said.state.contradictions == ()
 
 
@@ -314,9 +314,9 @@ def test_youki_has_no_id_mapped_mounts_whatever_its_formula() -> None:
     raw = node()
     raw["status"]["runtimeHandlers"] = [{"name": "youki", "features": {"userNamespaces": False}}]
     objects = cluster(raw, pod("p", container("a", "1"), container("b", "20m"), runtimeClassName="youki"))
-    (open_,) = compared(objects, "- {cgroup: v2}", "runtime")
-    assert [case.now.runtime("youki").formula for case in open_.cases] == ["linear", "quadratic"]
-    (told_,) = compared(objects, "- {cgroup: v2, runtimes: {youki: youki 0.5.7}}", "runtime")
+    (open_,) = viewed(objects, "- {cgroup: v2}", "runtime")
+    assert [case.before.setup.runtime("youki").formula for case in open_.cases] == ["linear", "quadratic"]
+    (told_,) = viewed(objects, "- {cgroup: v2, runtimes: {youki: youki 0.5.7}}", "runtime")
     assert told_.state.contradictions == ()
 
 

@@ -38,7 +38,7 @@ def test_what_fails_an_audit(level: str, code: int, said: str, capsys: pytest.Ca
 
 
 def test_nothing_is_worse_than_critical(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubectl_cgaudit.judge.standing.at_or_above", lambda findings, severity, certainty: (1, []))
+    monkeypatch.setattr("kubectl_cgaudit.audit.standing.at_or_above", lambda findings, severity, certainty: (1, []))
     assert policy.exit_code(recorded_audit(), policy.read(None, None, "critical", "probable")) == FOUND
     assert capsys.readouterr().err == "--fail-on: 1 finding of severity critical\n"
 

@@ -33,7 +33,7 @@ from tools.fuzz.faults import (
 )
 
 REFUSING = {"unauthorized", "expire"}
-SAME = ("verdict", "nodes", "workloads", "findings", "scenario")
+SAME = ("verdict", "nodes", "workloads", "findings", "target")
 
 
 class Tally:
@@ -208,7 +208,9 @@ def test_the_command_under_faults(kind: str, tally: Tally, tmp_path: Path, capsy
             assert {part: audit[part] for part in SAME} == {part: whole[1][part] for part in SAME}
         elif code == 3:
             assert [gap["what"] for gap in audit["coverage"]["gaps"]] == ["pods"]
-            assert audit["verdict"]["sentence"].endswith("what could not be read is listed under coverage.")
+            assert audit["verdict"]["sentence"].startswith(
+                "Incomplete, so this is no pass: not everything could be read. "
+            )
             assert [each["rule"] for each in audit["findings"]].count("CGA001") == 1
             assert audit["coverage"]["podsRead"] < 230 or kind in ("gone", "gone-fresh", "repeat")
         else:
@@ -242,7 +244,7 @@ def test_what_was_not_read_is_not_called_unaffected(tally: Tally) -> None:
     half = tally.ask(fault("garbage", "pods", "middle", times=0)).cluster
     assert whole
     assert half
-    assert audited(whole, ALL_NEW).verdict.sentence.startswith("Not affected: ")
+    assert audited(whole, ALL_NEW).verdict.sentence.startswith("No workload loses ")
     assert audited(half, ALL_NEW).verdict.sentence.startswith(
-        "INCOMPLETE, so this is no pass: what could not be read is listed under coverage. Of what was read: Not affected: "
+        "Incomplete, so this is no pass: not everything could be read. No workload loses "
     )

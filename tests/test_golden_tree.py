@@ -6,14 +6,14 @@ import pytest
 
 from kubectl_cgaudit import plain
 from kubectl_cgaudit.plain import json_rows, yaml_rows
-from kubectl_cgaudit.report import cgroups
-from tests.support import STATES, cluster, compared, container, golden_json, node, pod, recorded
+from kubectl_cgaudit.report import tree as cgroups
+from tests.support import STATES, cluster, container, golden_json, node, pod, recorded, viewed
 
 LEVELS = ("kubepods", "qos", "pod", "container")
 
 
 def rows() -> list[dict[str, Any]]:
-    comparisons = compared(recorded(), STATES.read_text(), "v2+runtime")
+    comparisons = viewed(recorded(), STATES.read_text(), "v2+runtime")
     found: list[dict[str, Any]] = [*cgroups.data(comparisons).rows]
     return found
 
@@ -43,7 +43,7 @@ def test_only_the_container_that_was_never_created_has_no_cgroup() -> None:
 
 
 def test_a_tree_is_never_held_whole_and_reads_as_if_it_were() -> None:
-    comparisons = compared(recorded(), STATES.read_text(), "v2+runtime")
+    comparisons = viewed(recorded(), STATES.read_text(), "v2+runtime")
     for each, nodes in ((rows(), comparisons), ([], ())):
         as_json, as_yaml = list(json_rows(cgroups.data(nodes))), list(yaml_rows(cgroups.data(nodes)))
         assert (len(as_json), len(as_yaml)) == (len(each) + 2, len(each) + 1)
@@ -87,7 +87,7 @@ def test_measured_cpu_shares_of_a_saturated_node_are_predicted() -> None:
             {"name": name, "state": {"running": {}}, "containerID": _runtime_id(golden, each["metadata"]["name"], name)}
             for name in names
         ]
-    comparisons = compared(
+    comparisons = viewed(
         cluster(node(cpu=golden["allocatable_cpu"], kubelet=golden["kubelet"]), *pods),
         "- {cgroup: v2, runtimes: {default: runc 1.3.6, runc-old: runc 1.1.15}}",
         "runc=1.3.6",
@@ -113,7 +113,7 @@ def _runtime_id(golden: dict[str, Any], pod_name: str, container_name: str) -> s
 
 def test_published_v1_node_gives_pods_91_percent() -> None:
     rules = "- {cgroup: v1, root: {docker: 1024, user.slice: 1024}, runtimes: {default: runc 1.1.5}}"
-    (comparison,) = compared(cluster(node(cpu="30")), rules)
+    (comparison,) = viewed(cluster(node(cpu="30")), rules)
     before = comparison.cases[0].before
     assert before.kubepods.shares == 30720
     assert [(c.path, c.shares, c.weight) for c in before.root] == [
@@ -127,17 +127,17 @@ def test_published_v1_node_gives_pods_91_percent() -> None:
 
 def test_published_v2_node_has_kubepods_76_and_a_cpu_39() -> None:
     objects = cluster(node(cpu="1930m"), pod("p", container("c", "1")))
-    (comparison,) = compared(objects, "- {cgroup: v2, runtimes: {default: linear}}")
+    (comparison,) = viewed(objects, "- {cgroup: v2, runtimes: {default: linear}}")
     before = comparison.cases[0].before
     assert before.kubepods.weight == 76
-    assert before.pods[0].containers[0][1].weight == 39
+    assert before.pods()[0].containers[0][1].weight == 39
 
 
 def test_facts_numbers_of_system_against_pods() -> None:
     """facts section 2: 64 CPUs are 64:1 on v1 and 25:1 on v2; 1 CPU is 1:1, then 0.39:1."""
     ratios = []
     for cpu in ("64", "1"):
-        (comparison,) = compared(cluster(node(cpu=cpu)), "- {cgroup: v1, runtimes: {default: linear}}", "v2")
+        (comparison,) = viewed(cluster(node(cpu=cpu)), "- {cgroup: v1, runtimes: {default: linear}}", "v2")
         case = comparison.cases[0]
         ratios += [case.before.pods_to_system, case.after.pods_to_system]
     assert ratios == [64.0, 25.0, 1.0, 0.39]

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -16,14 +17,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import yaml
 
+from kubectl_cgaudit.audit.saved import load
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.cli.terminal import WithoutCommands
 from kubectl_cgaudit.plain import as_json, as_yaml
-from kubectl_cgaudit.report.formats import FORMATS
-from tests.support import command, container, listed, node, pod
+from kubectl_cgaudit.report.formats import BINARY, FORMATS
+from tests.support import audited, cluster, command, container, half_restarted, listed, node, pod
 
 # A window title, a link, C1, DEL, bidi, zero-width, tag and other invisible characters, and commands of CI runners.
 ACTING = (
@@ -32,6 +35,7 @@ ACTING = (
 )
 NAMES = (f"::error::{ACTING}", f" \t\u00a0::add-mask::{ACTING}", ACTING)
 FILE = "::error::\x1b[31m\u202e.json"
+ROOT = Path(__file__).parent.parent
 DATA = ("json", "yaml", "ndjson", "sarif")
 VIEWS = ("text", "json", "yaml")
 WORDS = {
@@ -43,7 +47,8 @@ WORDS = {
     "diff": (("table", "markdown", "json", "html", "yaml"), ("diff", FILE, FILE)),
     "report": (FORMATS, ("report", "saved.json")),
 }
-CASES = [(name, each) for name, (formats, _) in WORDS.items() for each in formats]
+CASES = [(name, each) for name, (formats, _) in WORDS.items() for each in formats if each not in BINARY]
+TEXTS = [each for each in FORMATS if each not in BINARY]
 
 
 def hostile(name: str) -> str:
@@ -87,7 +92,7 @@ def acting(text: str) -> set[str]:
     return (found - {"\n"}) | {*re.findall(r"##[a-z]*\[", text)}
 
 
-@pytest.mark.parametrize(("command_", "format_"), CASES, ids="-".join)
+@pytest.mark.parametrize(("command_", "format_"), CASES)
 def test_a_file_is_harmless_to_whoever_prints_it(
     command_: str, format_: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,7 +134,7 @@ def test_a_snapshot_is_harmless_and_what_it_was(name: str) -> None:
     assert [each["name"] for each in json.loads(text)["cluster"]["nodes"]] == [name]
 
 
-@pytest.mark.parametrize(("command_", "format_"), CASES, ids="-".join)
+@pytest.mark.parametrize(("command_", "format_"), CASES)
 def test_no_line_of_a_log_is_a_command_to_a_runner(
     command_: str, format_: str, name: str, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -154,11 +159,25 @@ def test_what_leads_to_the_log_has_no_commands_either(path: str, name: str) -> N
         flags = ["bash", "-c", 'cat pipe & "$@"; wait', "bash", *command(*flags)]
     else:
         flags = command(*flags)
-    root = Path(__file__).parent.parent
-    environment = {**os.environ, "GITHUB_ACTIONS": "true", "PYTHONPATH": str(root)}
+    environment = {**os.environ, "GITHUB_ACTIONS": "true", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(flags, env=environment, capture_output=True, text=True, check=False)
     assert "title" in (done.stderr if path == "/dev/stderr" else done.stdout)
     assert [line for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip().startswith("::")] == []
+
+
+def test_commands_to_copy_hold_names_as_one_word() -> None:
+    """No name of an object runs anything in the shell of who pastes a command."""
+    name = "n; $(reboot) `x` 'y'"
+    found = audited(cluster(node(name), pod("p", container("c", "1"), on=name)), "", "v2")
+    said = [each.command for question in found.questions for each in question.commands]
+    debug = [each for each in said if each.startswith("kubectl debug ")]
+    assert debug
+    assert {shlex.split(each)[2] for each in debug} == {f"node/{name}"}
+    # Pods that an earlier runtime created are to be deleted.
+    (action,) = audited(half_restarted(namespace=name), "- {cgroup: v2}", "v2").actions
+    assert [shlex.split(line) for line in action.run] == [
+        ["kubectl", "delete", "pod", "-n", name, each] for each in ("p3", "p4")
+    ]
 
 
 TEXT = "a\n ::error::b\n:\n::x\n\t\n::::\ny::z"
@@ -199,7 +218,7 @@ def terminal() -> Iterator[tuple[str, list[bytes]]]:
     os.close(ours)
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", TEXTS)
 def test_a_terminal_by_another_name_is_still_one(format_: str, name: str, terminal: tuple[str, list[bytes]]) -> None:
     """As /dev/tty is: nothing but line breaks acts there."""
     path, written = terminal
@@ -211,6 +230,51 @@ def test_a_terminal_by_another_name_is_still_one(format_: str, name: str, termin
     text = b"".join(written).decode().replace("\r", "")
     assert acting(text) == set()
     assert "title" in text or format_ == "prometheus"
+
+
+@pytest.mark.parametrize("format_", BINARY)
+def test_a_format_that_is_no_text_goes_to_no_terminal_and_no_log(
+    format_: str,
+    name: str,
+    terminal: tuple[str, list[bytes]],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Names stand in it as they are: nothing can be written as an escape."""
+    path, written = terminal
+    Path("link").symlink_to(path)
+    for each in (path, "link"):
+        assert run(words("audit", name, "-o", f"{format_}={each}")) == 1
+        said = f"error: {each} is a terminal, and {format_} is not for one; choose another path\n"
+        assert (capfd.readouterr(), written) == (("", said), [])
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    for where, log in ((format_, "standard output"), (f"{format_}=/dev/stderr", "/dev/stderr")):
+        done = subprocess.run(
+            command(*words("audit", name, "-o", where)),
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=False,
+        )
+        instead = "write to a file with -o FORMAT=FILE" if log == "standard output" else "choose another path"
+        said = f"error: {format_} is no text, and {log} may be the log of this job; {instead}\n"
+        assert (done.returncode, done.stdout, done.stderr.decode()) == (1, b"", said)
+    assert run(words("audit", name, "-o", f"{format_}=out")) == 3
+    assert Path("out").stat().st_size > 0
+
+
+def test_formats_that_are_no_text_hold_what_the_cluster_says(name: str) -> None:
+    run(words("audit", name, "-o", "parquet=out.parquet", "-o", "audit=out.cgaudit", "-o", "ndjson=out.ndjson"))
+    table = pl.read_parquet("out.parquet")
+    assert table.to_dicts() == [json.loads(line) for line in Path("out.ndjson").read_text().splitlines()]
+    assert {*table["namespace"], *table["node"], *table["handler"]} == {name, "default"}
+    assert {*table["pod"], *table["workload"], *table["workload_kind"]} == {name, "owned", "Pod", f"Kind{name}"}
+    # What is made of these names is as harmless as of any other cluster.
+    loaded = load(Path("out.cgaudit").read_bytes(), "out.cgaudit")
+    assert [(each.name, each.os_image) for each in loaded.audit.nodes] == [(name, name)]
+    for format_ in TEXTS:
+        assert run(["report", "out.cgaudit", "-o", f"{format_}=out.{format_}"]) == 3
+        text = Path(f"out.{format_}").read_bytes().decode()
+        assert acting(text.replace("\r\n", "\n") if format_ == "csv" else text) == set(), format_
 
 
 @pytest.mark.parametrize(

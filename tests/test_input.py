@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_cgaudit.audit.saved import REMEDY
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.collect import files
 from kubectl_cgaudit.collect.advice import SAVE
 from kubectl_cgaudit.collect.input import LIMIT, read_bytes, read_settings
 from kubectl_cgaudit.collect.kubeconfig import NEXT
 from kubectl_cgaudit.errors import CgauditError
-from kubectl_cgaudit.judge.saved import REMEDY
 from tests.support import GOLDEN, command, container, listed, node, pod
 
 MIB = 1 << 20

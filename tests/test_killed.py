@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_cgaudit.audit.saved import Saved
 from kubectl_cgaudit.cli import output
 from kubectl_cgaudit.cli.output import Output
 from tests.simulator import Cluster, Simulator, Size, Store
-from tests.support import recorded_audit, rendered
+from tests.support import STATES, recorded, rendered, saved
 
 ROOT = Path(__file__).parent.parent
 KILLS = 200
@@ -25,16 +26,27 @@ from pathlib import Path
 from types import SimpleNamespace
 from kubectl_cgaudit.cli import output
 from kubectl_cgaudit.report import formats
-from kubectl_cgaudit.report.pieces import Pieces
 
 folder, kills, point = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 outputs = [output.Output(name, str(folder / f"audit.{name}")) for name in ("html", "json")]
 texts = {(age, name): (folder / f"{age}.{name}").read_text() for age in ("old", "new") for name in ("html", "json")}
 # Only the writing is of interest: the reports are made, and come in two pieces.
-formats.render = lambda name, audit, screen: Pieces(
-    [texts[audit.age, name][:9000]], lambda *_: "", [texts[audit.age, name][9000:]]
-)
-old, new = (SimpleNamespace(age=age, workloads=()) for age in ("old", "new"))
+class Json:
+    def head(self, age):
+        self.text = texts[age, "json"].encode()
+        return iter([self.text[:9000]])
+
+    def records(self, table):
+        return b""
+
+    def tail(self):
+        return iter([self.text[9000:]])
+
+
+formats.text = lambda name, saved, screen: texts[saved.audit, name]
+formats.writer = lambda name: Json()
+nothing = SimpleNamespace(frames=lambda: ())
+old, new = (SimpleNamespace(audit=age, containers=nothing) for age in ("old", "new"))
 whole = {(name, hashlib.sha256((folder / f"{age}.{name}").read_bytes()).hexdigest()): age
          for age in ("old", "new") for name in ("html", "json")}
 dice, came = random.Random(11), []
@@ -91,12 +103,16 @@ main()
 """
 
 
+def recorded_saved(to: str) -> Saved:
+    return saved(recorded(), STATES.read_text(), to)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """An old audit and a new one, and where the reports are written: the old ones are there."""
     for age, to in (("old", "runtime"), ("new", "v2+runtime")):
         for name in ("html", "json"):
-            (tmp_path / f"{age}.{name}").write_text(rendered(name, recorded_audit(to)))
+            (tmp_path / f"{age}.{name}").write_text(rendered(name, recorded_saved(to)))
     for name in ("html", "json"):
         (tmp_path / f"audit.{name}").write_bytes((tmp_path / f"old.{name}").read_bytes())
     return tmp_path
@@ -144,7 +160,7 @@ def test_killed_where_it_could_hurt(folder: Path, point: str, html: str, audit: 
 def check_next_run(folder: Path) -> None:
     """The next run removes what the killed left behind."""
     names = ("html", "json")
-    output.deliver_audit(recorded_audit(), [Output(name, str(folder / f"audit.{name}")) for name in names])
+    output.deliver_audit(recorded_saved("v2+runtime"), [Output(name, str(folder / f"audit.{name}")) for name in names])
     for name in names:
         assert (folder / f"audit.{name}").read_bytes() == (folder / f"new.{name}").read_bytes()
     assert left_over(folder) == []

@@ -15,11 +15,11 @@ from tests.support import (
     ONE,
     audited,
     cluster,
-    compared,
     container,
     node,
     pod,
     recorded,
+    viewed,
     with_kubelets,
 )
 
@@ -155,7 +155,7 @@ def test_a_reserved_cgroup_is_named_as_its_driver_names_it(path: str, root: dict
     config = msgspec.structs.replace(kubelets["worker-b"].config, system_reserved_cgroup="/system")
     answers = KubeletAnswers("n1", "v2", False, {path: 2}, config, ())
     objects = with_answers(cluster(node(), pod("p", container("c", "1"))), {"n1": answers})
-    before = compared(objects)[0].cases[0].before
+    before = viewed(objects)[0].cases[0].before
     assert {c.path: c.weight for c in before.root} == {"/system.slice": 100, **root}
 
 
@@ -179,10 +179,10 @@ def test_settings_of_the_kubelet_change_the_prediction() -> None:
     small = msgspec.structs.replace(objects.nodes[0], allocatable_milli=1500)
     answers = KubeletAnswers("n1", "v2", False, {"/kubepods.slice": 2}, config, ())
     objects = with_answers(msgspec.structs.replace(objects, nodes=(small,)), {"n1": answers})
-    before = compared(objects, "- {runtimes: {default: runc 1.3.6}}")[0].cases[0].before
+    before = viewed(objects, "- {runtimes: {default: runc 1.3.6}}")[0].cases[0].before
     assert before.kubepods.shares == 2048
     assert [(c.path, c.weight) for c in before.root] == [("/system.slice", 100), ("/podruntime.slice", 20)]
-    assert [(c.quota_us, c.period_us) for _, c in before.pods[0].containers] == [(None, 50_000)]
+    assert [(c.quota_us, c.period_us) for _, c in before.pods()[0].containers] == [(None, 50_000)]
 
 
 def test_what_is_measured_of_a_cgroup_at_the_root_is_shown_as_measured() -> None:
@@ -258,7 +258,7 @@ def reserving(cgroup: str, milli: int = 500) -> KubeletConfig:
 def test_a_dash_in_the_name_of_a_reserved_cgroup_is_a_slice_within_another() -> None:
     """systemd keeps kube-reserved.slice in kube.slice: that is what stands beside kubepods, at its default."""
     objects = cluster(node(), ONE)
-    (found,) = compared(
+    (found,) = viewed(
         with_answers(objects, {"n1": answers({"/kubepods.slice": 2}, config=reserving("/kube-reserved.slice"))})
     )
     assert [(c.path, c.weight) for c in found.cases[0].before.root] == [("/system.slice", 100), ("/kube.slice", 100)]
@@ -279,10 +279,12 @@ def test_a_reserve_counts_in_each_version_while_that_is_open() -> None:
     """Only /configz could be read: nothing says the version, and its 500m are 512 shares or weight 20."""
     only = KubeletAnswers("n1", None, None, {}, reserving("/system.slice"), ())
     objects = with_answers(cluster(node(), ONE), {"n1": only})
-    (found,) = compared(objects, "", "v2")
-    now = {(case.now.cgroup, case.now.system_slice, case.now.enforced) for case in found.cases}
+    (found,) = viewed(objects, "", "v2")
+    now = {
+        (case.before.setup.cgroup, case.before.setup.system_slice, case.before.setup.enforced) for case in found.cases
+    }
     assert now == {("v1", 512, ("system.slice",)), ("v2", 20, ("system.slice",))}
-    assert {case.then.system_slice for case in found.cases} == {20}
+    assert {case.after.setup.system_slice for case in found.cases} == {20}
     known = audited(objects).nodes[0].known["system_slice"]
     assert (known.value, known.confidence, known.source) == (
         "shares 512 on v1, weight 20 on v2",
@@ -290,8 +292,8 @@ def test_a_reserve_counts_in_each_version_while_that_is_open() -> None:
         "kubelet /configz: kube-reserved is enforced on /system.slice with 500m CPU",
     )
     others = replace(only, config=reserving("/kube.slice"))
-    (found,) = compared(with_answers(cluster(node(), ONE), {"n1": others}), "", "v2")
-    assert {(case.now.cgroup, case.now.root) for case in found.cases} == {
+    (found,) = viewed(with_answers(cluster(node(), ONE), {"n1": others}), "", "v2")
+    assert {(case.before.setup.cgroup, case.before.setup.root) for case in found.cases} == {
         ("v1", (("kube.slice", 512),)),
         ("v2", (("kube.slice", 20),)),
     }
@@ -302,7 +304,7 @@ def test_a_reserve_counts_in_each_version_while_that_is_open() -> None:
 
 def test_what_the_kernel_shows_of_system_slice_outranks_a_reserve_that_is_not_written_yet() -> None:
     shown = {"/kubepods.slice": 2, "/system.slice": linear_inverse(39)}
-    (found,) = compared(
+    (found,) = viewed(
         with_answers(cluster(node(), ONE), {"n1": answers(shown, config=reserving("/system.slice"))}), "", "v2"
     )
     assert (found.state.system_slice, found.state.contradictions) == (39, ())
@@ -312,5 +314,5 @@ def test_what_the_kernel_shows_of_system_slice_outranks_a_reserve_that_is_not_wr
     ]
     # Where both agree the kubelet is known to write it.
     same = answers(shown, config=reserving("/system.slice", milli=1000))
-    (found,) = compared(with_answers(cluster(node(), ONE), {"n1": same}), "", "v2")
-    assert (found.state.system_slice, found.cases[0].now.enforced) == (39, ("system.slice",))
+    (found,) = viewed(with_answers(cluster(node(), ONE), {"n1": same}), "", "v2")
+    assert (found.state.system_slice, found.cases[0].before.setup.enforced) == (39, ("system.slice",))

@@ -207,7 +207,7 @@ def test_what_the_flags_make_of_a_live_cluster(
         assert connection == Connection("k", "c", "l", "u", "a", ("g",), 7.0)
     assert (namespace, words, kubelets) == ("shop", "namespace shop, label app=web", asked)
     # What the answers of kubelets are compared with is kept wherever there are any.
-    assert more == {"measured": kubelet is not None}
+    assert more == {"measured": kubelet is not None, "only": None}
     assert [selects(where, {"app": what}) for where in ("shop", "b") for what in ("web", "db")] == [
         True,
         False,

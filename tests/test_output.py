@@ -15,7 +15,7 @@ from kubectl_cgaudit.cli import files, main, output, terminal
 from kubectl_cgaudit.cli.output import Output
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
 from kubectl_cgaudit.report.screen import NARROWEST, PLAIN, WIDEST
-from tests.support import RECORDED_FLAGS, Terminal, recorded_audit
+from tests.support import RECORDED_FLAGS, STATES, Terminal, recorded, saved
 
 
 def raising(error: BaseException) -> Callable[..., None]:
@@ -165,11 +165,11 @@ def test_a_reader_that_goes_costs_no_file_and_is_not_hidden(
     monkeypatch.setattr(output, "_shower", lambda _: gone)
     path = tmp_path / "a.json"
     with pytest.raises(PipeClosedError):
-        output.deliver_audit(recorded_audit(), [Output("csv", None), Output("json", str(path))])
+        output.deliver_audit(saved(recorded(), STATES.read_text()), [Output("csv", None), Output("json", str(path))])
     assert path.read_text().endswith("}\n")
     assert (len(told), capsys.readouterr().err) == (1, f"wrote json to {path}\n")
     with pytest.raises(PipeClosedError):
-        output.deliver_audit(recorded_audit(), [Output("csv", None)])
+        output.deliver_audit(saved(recorded(), STATES.read_text()), [Output("csv", None)])
     assert len(told) == 2
 
 
@@ -190,7 +190,7 @@ def test_a_name_that_ends_with_gz_gets_gzip_which_is_read_again(
     assert twice.read_bytes() == packed
     capsys.readouterr()
     assert main.run([*RECORDED_FLAGS, "--baseline", str(once), "--fail-on", "low"]) == 0
-    assert "Against the baseline a.json.gz nothing is new;" in capsys.readouterr().out
+    assert "Against the baseline a.json.gz: 0 new, 22 known, 0 gone." in capsys.readouterr().out
 
 
 def test_what_is_written_at_once_is_packed_too(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from kubectl_cgaudit.cgroups.pods import (
     pod_shares,
 )
 from kubectl_cgaudit.cgroups.version import KubeletVersion
-from tests.support import V1, V2_LINEAR, cluster, compared, container, node, pod
+from tests.support import V1, V2_LINEAR, cluster, container, node, pod, viewed
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_a_pod_level_resize_that_is_pending_counts_as_allocated(
 ) -> None:
     raw = pod("p", container("c"), resources={"requests": {"cpu": "2"}, "limits": {"cpu": "4"}})
     raw["status"] |= {"conditions": [{"type": "PodResizePending", "status": "True"}], **status}
-    (comparison,) = compared(cluster(node(kubelet="v1.36.2"), raw), V2_LINEAR)
-    tree = comparison.pod(0)[0].before
+    (comparison,) = viewed(cluster(node(kubelet="v1.36.2"), raw), V2_LINEAR)
+    tree = comparison.cases[0].before.pods()[0]
     assert (tree.cgroup.weight, tree.cgroup.quota_us) == (weight, quota)
 
 
@@ -137,12 +137,12 @@ def test_what_is_allocated_to_a_pod_has_its_overhead_in_it() -> None:
         "allocatedResources": {"cpu": "750m"},
         "resources": {"limits": {"cpu": "1250m"}},
     }
-    (comparison,) = compared(cluster(node(kubelet="v1.36.2"), raw), V1, "kubelet=1.36.3")
-    tree = comparison.pod(0)[0].before
+    (comparison,) = viewed(cluster(node(kubelet="v1.36.2"), raw), V1, "kubelet=1.36.3")
+    tree = comparison.cases[0].before.pods()[0]
     assert (tree.cgroup.shares, tree.cgroup.quota_us) == (768, 125_000)
     raw["status"]["conditions"] = []
-    (settled_,) = compared(cluster(node(kubelet="v1.36.2"), raw), V1, "kubelet=1.36.3")
-    tree = settled_.pod(0)[0].before
+    (settled_,) = viewed(cluster(node(kubelet="v1.36.2"), raw), V1, "kubelet=1.36.3")
+    tree = settled_.cases[0].before.pods()[0]
     assert (tree.cgroup.shares, tree.cgroup.quota_us) == (1280, 225_000)
 
 

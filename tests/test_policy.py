@@ -1,23 +1,37 @@
 """The policy file: what it sets, what it excepts, what it refuses; and --fail-on."""
 
 import json
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
+from kubectl_cgaudit.audit.model import Audit, Finding
+from kubectl_cgaudit.audit.policy import apply, load, parse
+from kubectl_cgaudit.audit.saved import Saved, load_audit
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.errors import UsageError
-from kubectl_cgaudit.judge.audit import Audit, Finding
-from kubectl_cgaudit.judge.policy.apply import apply
-from kubectl_cgaudit.judge.policy.read import load, parse
+from kubectl_cgaudit.report.findings import described
 from kubectl_cgaudit.report.formats import FORMATS
-from tests.support import RECORDED_FLAGS, V2_LINEAR, audited, cluster, container, node, pod, recorded_audit, rendered
+from tests.support import (
+    RECORDED_FLAGS,
+    STATES,
+    V2_LINEAR,
+    audited,
+    cluster,
+    container,
+    node,
+    pod,
+    recorded,
+    rendered,
+    saved,
+)
 
-AUDIT = recorded_audit()
+SAVED = saved(recorded(), STATES.read_text())
+AUDIT = SAVED.audit
 DAY = date(2026, 6, 1)
 FULL = """
 severities: {CGA203: off, CGA302: medium}
@@ -30,7 +44,16 @@ exceptions:
 
 
 def under(text: str, audit: Audit = AUDIT, today: date | None = DAY) -> Audit:
-    return apply(parse(text, "p.yaml"), audit, today)
+    return described(apply(parse(text, "p.yaml"), audit, today))
+
+
+def shown(name: str, audit: Audit) -> str:
+    return rendered(name, Saved(audit, SAVED.containers))
+
+
+def about_exceptions(audit: Audit) -> list[dict[str, Any]]:
+    """What the findings about exceptions saw."""
+    return [each.detail for each in audit.findings if each.rule == "CGA002"]
 
 
 def subjects(findings: tuple[Finding, ...], rule: str) -> list[str]:
@@ -57,7 +80,6 @@ def test_what_is_excepted_is_set_apart_with_its_reason() -> None:
         "kube-system/kube-proxy",
         "platform/node-exporter",
     ]
-    assert found.verdict.next_steps[0].startswith("CGA201 (data/postgres): ")
 
 
 def test_a_gap_has_the_name_that_the_report_gives_it() -> None:
@@ -71,7 +93,10 @@ def test_a_gap_has_the_name_that_the_report_gives_it() -> None:
 def test_what_workloads_gain_and_lose_stays() -> None:
     found = under(FULL)
     assert found.verdict.workloads == AUDIT.verdict.workloads
-    assert found.verdict.sentence == f"{AUDIT.verdict.sentence} 3 findings are excepted by p.yaml and not counted."
+    losing = AUDIT.verdict.sentence.partition(" In 5 workloads")[0]
+    assert losing.startswith("5 of 15 workloads lose CPU")
+    assert found.verdict.sentence.startswith(losing)
+    assert "3 findings excepted by the policy" in " ".join(shown("table", found).split())
     assert {each.title: each.standing for each in found.workloads if each.standing} == {"shop/checkout": "excepted"}
     assert [replace(each, standing="") for each in found.workloads] == list(AUDIT.workloads)
 
@@ -81,18 +106,28 @@ def test_an_exception_holds_until_the_end_of_its_last_day(today: str, holds: boo
     found = under(FULL, today=date.fromisoformat(today))
     assert ("shop/checkout" in subjects(found.findings, "CGA201")) is not holds
     assert len(found.excepted) == (3 if holds else 1)
-    assert [each.seen for each in found.findings if each.rule == "CGA002"] == (
-        []
-        if holds
-        else ["p.yaml exception 1 (agreed in CHG-123) held until 2026-12-31. 2 findings that it speaks of count again."]
-    )
+    expired = {
+        "where": "p.yaml exception 1",
+        "reason": "agreed in CHG-123",
+        "speaksOf": 2,
+        "state": "expired",
+        "expires": "2026-12-31",
+        "countsAgain": 2,
+    }
+    assert about_exceptions(found) == ([] if holds else [expired])
 
 
 def test_an_unused_exception_is_a_finding_of_low_severity() -> None:
     found = under("exceptions: [{rule: CGA101, match: {node: other*}, reason: gone}]")
     (finding,) = (each for each in found.findings if each.rule == "CGA002")
     assert (finding.severity, finding.subject.title) == ("low", "exception of CGA101 (node other*)")
-    assert finding.seen == "p.yaml exception 1 (gone) matches no finding."
+    assert finding.detail == {
+        "where": "p.yaml exception 1",
+        "reason": "gone",
+        "speaksOf": 0,
+        "state": "unused",
+        "complete": True,
+    }
     assert found.verdict.findings["low"] == 16
 
 
@@ -100,14 +135,10 @@ def test_with_a_filter_nobody_knows_what_is_unused_and_an_incomplete_audit_says_
     text = "exceptions: [{rule: CGA301, reason: x}]"
     filtered = replace(AUDIT, coverage=replace(AUDIT.coverage, filter="namespace shop"))
     assert subjects(under(text, filtered).findings, "CGA002") == []
-    (finding,) = (
-        each
-        for each in under(text, replace(AUDIT, coverage=replace(AUDIT.coverage, complete=False))).findings
-        if each.rule == "CGA002"
-    )
-    assert finding.seen == (
-        "p.yaml exception 1 (x) matches no finding. The audit is incomplete: it may speak of what could not be read."
-    )
+    incomplete = under(text, replace(AUDIT, coverage=replace(AUDIT.coverage, complete=False)))
+    (detail,) = about_exceptions(incomplete)
+    assert (detail["state"], detail["complete"]) == ("unused", False)
+    assert any("it may speak of what could not be read" in each.message for each in incomplete.findings)
 
 
 def test_an_exception_that_another_covers_is_not_unused_and_the_first_gives_the_reason() -> None:
@@ -221,7 +252,7 @@ def test_a_flag_wins_over_the_policys_threshold(tmp_path: Path, capsys: pytest.C
     path = tmp_path / "p.yaml"
     path.write_text("thresholds: {system-loss: 15%, pod-move: 20%}")
     assert run([*RECORDED_FLAGS, "--policy", str(path), "--threshold", "system-loss=30%", "-o", "json"]) == 0
-    limits = json.loads(capsys.readouterr().out)["scenario"]["thresholds"]
+    limits = json.loads(capsys.readouterr().out)["target"]["thresholds"]
     assert (limits["system-loss"], limits["pod-move"], limits["system-gain"]) == (0.3, 0.2, 0.1)
 
 
@@ -273,7 +304,7 @@ def test_flags_that_share_standard_input_and_flags_of_other_commands(capsys: pyt
 
 
 def test_sarif_suppresses_what_is_excepted() -> None:
-    results = json.loads(rendered("sarif", under(FULL)))["runs"][0]["results"]
+    results = json.loads(shown("sarif", under(FULL)))["runs"][0]["results"]
     assert len(results) == 22
     assert next((each["ruleId"], each["suppressions"]) for each in results if each["suppressions"]) == (
         "CGA201",
@@ -291,39 +322,41 @@ def test_sarif_suppresses_what_is_excepted() -> None:
     def prints(audit: Audit) -> list[Any]:
         return sorted(
             each["partialFingerprints"]["ruleAndSubject/v1"]
-            for each in json.loads(rendered("sarif", audit))["runs"][0]["results"]
+            for each in json.loads(shown("sarif", audit))["runs"][0]["results"]
         )
 
     assert prints(under(FULL)) == prints(AUDIT)
 
 
 def test_junit_passes_what_is_excepted_and_says_so() -> None:
-    text = rendered("junit", under(FULL))
+    text = shown("junit", under(FULL))
     case = text[text.index('<testcase classname="CGA201.shop" name="Deployment checkout"') :].split("</testcase>")[0]
     assert "<failure" not in case
-    assert "<system-out>excepted (p.yaml exception 1: agreed in CHG-123, until 2026-12-31): high CGA201: " in case
+    assert (
+        "<system-out>excepted (p.yaml exception 1: agreed in CHG-123, until 2026-12-31): high CGA201 (stated): " in case
+    )
     assert '<testcase classname="CGA002.audit" name="exceptions" time="0"/>' in text
-    assert "CGA002" not in rendered("junit", AUDIT)
+    assert "CGA002" not in shown("junit", AUDIT)
 
 
 def test_hostile_reasons_are_escaped_everywhere() -> None:
-    from kubectl_cgaudit.report import html, markdown, table
-
     found = under('exceptions: [{rule: CGA101, reason: "<script>x</script> \\e[31m [a](http://b)"}]')
     assert found.excepted[0].reason == "<script>x</script> \x1b[31m [a](http://b)"
-    page, ticket, screen = html.render(found), markdown.render(found), table.render(found)
+    page, ticket, screen = (shown(name, found) for name in ("html", "markdown", "wide"))
+    results = json.loads(shown("sarif", found))["runs"][0]["results"]
+    (said,) = [each["justification"] for result in results for each in result["suppressions"]]
     assert "<script>x" not in page
     assert "&lt;script&gt;x" in page
     assert "<script>x" not in ticket
     assert "](http://b)" not in ticket
-    assert "\x1b" not in page + ticket + screen
-    assert "Why: <script>x</script>" in screen
+    assert "\x1b" not in page + ticket + screen + said + shown("junit", found)
+    assert said.startswith("<script>x</script> ")
 
 
 def test_an_audit_without_a_policy_has_none_of_it() -> None:
-    found = json.loads(rendered("json", AUDIT))
+    found = json.loads(shown("json", AUDIT))
     assert [found[key] for key in ("policy", "excepted", "baseline", "known", "fixed")] == [None, [], None, [], []]
-    assert msgspec.json.decode(rendered("json", under(FULL)), type=Audit).excepted == under(FULL).excepted
+    assert load_audit(shown("json", under(FULL)).encode(), "a.json").excepted == under(FULL).excepted
 
 
 def test_a_policy_comes_before_a_baseline_and_not_after(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -340,17 +373,26 @@ def test_a_policy_comes_before_a_baseline_and_not_after(tmp_path: Path, capsys: 
 
 def test_an_exception_that_is_over_and_matches_nothing_says_both() -> None:
     over = "exceptions: [{rule: CGA101, match: {node: other*}, reason: gone, expires: 2026-05-31}]"
-    (finding,) = (each for each in under(over).findings if each.rule == "CGA002")
-    assert finding.seen == "p.yaml exception 1 (gone) held until 2026-05-31. It matches no finding."
+    (detail,) = about_exceptions(under(over))
+    assert (detail["state"], detail["expires"], detail["speaksOf"], detail["countsAgain"]) == (
+        "expired",
+        "2026-05-31",
+        0,
+        0,
+    )
     one = "exceptions: [{rule: CGA202, reason: x, expires: 2026-05-31}]"
-    (finding,) = (each for each in under(one).findings if each.rule == "CGA002")
-    assert finding.seen.endswith("held until 2026-05-31. 1 finding that it speaks of counts again.")
+    (detail,) = about_exceptions(under(one))
+    assert (detail["state"], detail["speaksOf"], detail["countsAgain"]) == ("expired", 1, 1)
 
 
-def test_what_is_excepted_is_counted_in_the_sentence() -> None:
+def test_what_is_excepted_is_counted_and_changes_nothing_else_that_is_said() -> None:
     assert under("severities: {CGA302: medium}").verdict.sentence == AUDIT.verdict.sentence
     one = under("exceptions: [{rule: CGA202, reason: x}]")
-    assert one.verdict.sentence == f"{AUDIT.verdict.sentence} 1 finding is excepted by p.yaml and not counted."
+    assert one.verdict.sentence == AUDIT.verdict.sentence
+    for name in ("table", "markdown", "html"):
+        assert re.search(
+            "1 finding(</b>)? excepted by the policy|excepts 1 finding|1 excepted by p.yaml", shown(name, one)
+        )
 
 
 def test_without_a_day_an_exception_that_expires_still_holds() -> None:
@@ -379,14 +421,11 @@ def test_more_that_a_policy_refuses(text: str) -> None:
 def test_of_an_exception_that_is_over_only_what_nothing_else_excepts_counts_again() -> None:
     over = "{rule: CGA201, reason: old, expires: 2026-05-31}"
 
-    def said(policy: str) -> str:
-        (finding,) = (each for each in under(policy).findings if each.rule == "CGA002")
-        return finding.seen.partition("05-31. ")[2]
+    def said(policy: str) -> tuple[int, int]:
+        (detail,) = about_exceptions(under(policy))
+        return detail["speaksOf"], detail["countsAgain"]
 
-    assert said(f"exceptions: [{over}]") == "5 findings that it speaks of count again."
-    assert said(f"exceptions: [{over}, {{rule: CGA201, match: {{namespace: shop}}, reason: new}}]") == (
-        "3 of 5 findings that it speaks of count again."
-    )
-    covered = "All that it speaks of is excepted by the rest of the policy."
-    assert said(f"exceptions: [{over}, {{rule: CGA201, reason: new, expires: 2199-12-31}}]") == covered
-    assert said(f"exceptions: [{over}]\nseverities: {{CGA201: off}}") == covered
+    assert said(f"exceptions: [{over}]") == (5, 5)
+    assert said(f"exceptions: [{over}, {{rule: CGA201, match: {{namespace: shop}}, reason: new}}]") == (5, 3)
+    assert said(f"exceptions: [{over}, {{rule: CGA201, reason: new, expires: 2199-12-31}}]") == (5, 0)
+    assert said(f"exceptions: [{over}]\nseverities: {{CGA201: off}}") == (5, 0)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from kubectl_cgaudit.cgroups.quota import as_limit, milli_to_quota, quota_to_milli, round_up
 from kubectl_cgaudit.cgroups.version import KubeletVersion, rounds_pod_quota
-from kubectl_cgaudit.predict.quota import as_limit, milli_to_quota, quota_to_milli, round_up
-from tests.support import cluster, compared, container, node, pod
+from tests.support import cluster, container, node, pod, viewed
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_who_writes_the_rounded_value_on_v2(
 ) -> None:
     objects = cluster(node(kubelet=kubelet), pod("p", container("c", "50m", "77m")))
     rules = f"- {{cgroup: v2, driver: {driver}, runtimes: {{default: {runtime}}}}}"
-    (comparison,) = compared(objects, rules, "v2")
-    (tree,) = comparison.cases[0].before.pods
+    (comparison,) = viewed(objects, rules, "v2")
+    (tree,) = comparison.cases[0].before.pods()
     assert (tree.containers[0][1].quota_us, tree.cgroup.quota_us) == (container_quota, pod_quota)
 
 
@@ -80,8 +80,8 @@ def test_who_writes_the_rounded_value_on_v2(
 def test_on_v1_crun_writes_the_raw_value_last(runtime: str, quota: int) -> None:
     """More than its pod's the kernel takes of no container: what runc tries fails (CGA301), and crun's start."""
     objects = cluster(node(kubelet="v1.34.2"), pod("p", container("c", "50m", "77m")))
-    (comparison,) = compared(
+    (comparison,) = viewed(
         objects, f"- {{cgroup: v1, driver: systemd, runtimes: {{default: {runtime}}}}}", "kubelet=1.34.3"
     )
-    (tree,) = comparison.cases[0].before.pods
+    (tree,) = comparison.cases[0].before.pods()
     assert (tree.containers[0][1].quota_us, tree.cgroup.quota_us) == (quota, 7700)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from kubectl_cgaudit.actions.rebalance import Balance, Measure, Requests, request_for, value
 from kubectl_cgaudit.cgroups.weights import Formula, milli_to_shares, quadratic, weight_of
-from kubectl_cgaudit.judge.rules.rebalance import Balance, Measure, Requests, request_for, value
 
 
 def part(mine: int, theirs: int, formula: Formula) -> float:

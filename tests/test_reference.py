@@ -2,6 +2,7 @@
 
 import ast
 import json
+from collections import defaultdict
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from kubectl_cgaudit.audit.model import EFFECTS
 from kubectl_cgaudit.cli.main import run
-from kubectl_cgaudit.judge.audit import EFFECTS
 from tests import reference
 from tests.reference.answers import differences
 from tests.reference.audit import audit
@@ -37,8 +38,49 @@ def audited(of: Cluster, folder: Path, capsys: pytest.CaptureFixture[str]) -> di
     printed = capsys.readouterr()
     assert code == 0
     assert all(line.startswith("check what was said: ") for line in printed.err.splitlines())
-    found: dict[str, Any] = json.loads(printed.out)
+    return nested(json.loads(printed.out))
+
+
+def nested(found: dict[str, Any]) -> dict[str, Any]:
+    """The JSON of an audit in the shape of the reference model: pods under workloads, containers under pods."""
+    for each in found["nodes"]:
+        each["cases"] = [case | {"now": case["before"]} for case in each["cases"]]
+    pods: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in found["containers"]:
+        of_workload = pods[row["namespace"], row["workload_kind"], row["workload"]]
+        pod = of_workload.setdefault(
+            row["pod"],
+            {key: row[key] for key in ("node", "qos", "handler", "effects")}
+            | {"name": row["pod"], "cases": cases(row, "pod_"), "containers": []},
+        )
+        pod["containers"].append({"name": row["container"], "cases": cases(row, "")})
+    for workload in found["workloads"]:
+        own = pods[workload["namespace"], workload["kind"], workload["name"]]
+        workload["pods"] = list(own.values())
     return found
+
+
+def cases(row: dict[str, Any], of: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "when": case["when"],
+            "stops": case["stops"],
+            "now": moment(case, "before", of),
+            "after": moment(case, "after", of),
+        }
+        for case in (row, *row["cases"])
+    ]
+
+
+def moment(case: dict[str, Any], at: str, of: str) -> dict[str, Any]:
+    return {
+        "version": case[f"{at}_version"],
+        "value": case[f"{at}_{of}value"],
+        "quotaUs": case[f"{at}_{of}quota_us"],
+        "inPod": None if of else case[f"{at}_in_pod"],
+        "share": case[f"{at}_{of}share"],
+        "againstSystem": case[f"{at}_{of}against_system"],
+    }
 
 
 @pytest.mark.parametrize(("kind", "seed"), CLUSTERS)
@@ -64,17 +106,17 @@ IN_P = ("workloads", 0, "pods", 0)
 @pytest.mark.parametrize(
     ("place", "wrong", "named"),
     [
-        (("nodes", 0, "cases", 0, "stops"), True, "node n1, if cgroup v1, stops: False by the reference model, True"),
-        (("nodes", 0, "now", "kubepods"), 156, "node n1, if cgroup v2, now, kubepods: 157 by"),
+        (("nodes", 0, "cases", 1, "stops"), True, "node n1, if cgroup v1, stops: False by the reference model, True"),
+        (("nodes", 0, "cases", 0, "now", "kubepods"), 156, "node n1, if cgroup v2, now, kubepods: 157 by"),
         (("workloads", 0, "effects"), ["gains"], "workload Pod default/p, effects: ['nominal', 'unknown'] by"),
         ((*IN_P, "effects"), ["unknown"], "node n1, pod default/p, effects: ['nominal', 'unknown'] by"),
         (
-            (*IN_P, "cases", 0, "after", "share"),
+            (*IN_P, "cases", 1, "after", "share"),
             0.610894943,
             "node n1, pod default/p, if cgroup v1, after, share: 0.61089494",
         ),
         (
-            (*IN_P, "containers", 1, "after", "quotaUs"),
+            (*IN_P, "containers", 1, "cases", 0, "after", "quotaUs"),
             8000,
             "node n1, pod default/p, container side, if cgroup v2, after, quotaUs: 7700 by the reference model, 8000",
         ),

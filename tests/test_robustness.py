@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_cgaudit.audit.saved import load
 from kubectl_cgaudit.cli import main, reading
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.cli.output import Output, parse
 from kubectl_cgaudit.collect.advice import SAVE
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.errors import UsageError
-from kubectl_cgaudit.judge.saved import load
 from tests.support import RECORDED_FLAGS, V1, V2_LINEAR, audited, cluster, container, node, of_rule, pod
 
 
@@ -65,7 +65,7 @@ def test_closed_and_full_streams_are_one_sentence(words: list[str], shell: str, 
 @pytest.mark.parametrize("name", ["html", "json", "table"])
 def test_a_report_that_fits_in_part_is_no_success(name: str, unbuffered: str, tmp_path: Path) -> None:
     flags = " ".join(f"'{word}'" for word in (*RECORDED_FLAGS, "-o", name))
-    run = f"ulimit -f 4; PYTHONUNBUFFERED={unbuffered} exec '{sys.executable}' -m kubectl_cgaudit {flags} > {tmp_path / 'x'}"
+    run = f"ulimit -f 1; PYTHONUNBUFFERED={unbuffered} exec '{sys.executable}' -m kubectl_cgaudit {flags} > {tmp_path / 'x'}"
     done = subprocess.run(["bash", "-c", run], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (
         1,
@@ -88,7 +88,8 @@ def test_a_key_that_stands_twice_is_a_typo(text: str) -> None:
 def test_an_unknown_kubelet_is_not_taken_for_a_safe_one() -> None:
     objects = cluster(node(kubelet=""), pod("p", container("c", "50m", "77m")))
     (finding,) = of_rule(audited(objects, V1, "runtime"), "CGA301").values()
-    assert "kubelet of unknown version" in finding.seen
+    limit, quota = finding.measures
+    assert (finding.severity, limit.after, quota.before, quota.after) == ("critical", 77, 8000, 7700)
 
 
 def test_301_is_proven_of_runc_only() -> None:
@@ -101,7 +102,8 @@ def test_302_counts_the_smaller_of_both_quotas() -> None:
     objects = cluster(node(kubelet="v1.34.1"), pod("p", container("c", "50m", "77m")))
     assert of_rule(audited(objects, V2_LINEAR, "runtime"), "CGA302") == {}
     (finding,) = of_rule(audited(objects, V2_LINEAR, "runtime,kubelet=1.35"), "CGA302").values()
-    assert "a limit of 77m acts as 80m after the move (7700 us now, 8000 us after)" in finding.seen
+    limit, quota = finding.measures
+    assert (limit.after, quota.before, quota.after) == (77, 7700, 8000)
 
 
 def test_a_target_file_needs_the_version_for_values_at_the_root(tmp_path: Path) -> None:
@@ -114,25 +116,33 @@ def test_a_target_file_needs_the_version_for_values_at_the_root(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("kubelet", "text", "severity"),
+    ("kubelet", "version", "severity"),
     [
-        ("v1.36.2", "which runs there only because failCgroupV1 is false", "medium"),
-        ("v1.33.1", "it stays on cgroup v1, and a kubelet from 1.35 on does not start there", "medium"),
+        ("v1.36.2", "1.36.2", "medium"),
+        ("v1.33.1", "1.33.1", "medium"),
     ],
 )
-def test_101_speaks_of_the_node_as_it_is(kubelet: str, text: str, severity: str) -> None:
+def test_101_speaks_of_the_node_as_it_is(kubelet: str, version: str, severity: str) -> None:
     (finding,) = of_rule(audited(cluster(node(kubelet=kubelet)), V1, "runtime"), "CGA101").values()
-    assert text in finding.seen
-    assert finding.severity == severity
+    assert (finding.severity, finding.today, finding.detail["comesBack"]) == (severity, True, True)
+    assert (finding.detail["kubeletBefore"], finding.detail["kubeletAfter"]) == (version, version)
 
 
 def test_201_and_202_do_not_contradict_each_other() -> None:
     result = audited(cluster(node(cpu="64"), pod("p", container("c", "1"))), V1, "v2")
     (loss,) = of_rule(result, "CGA201").values()
     (weight,) = of_rule(result, "CGA202").values()
-    assert "CPUWeight" not in loss.remedy
-    assert "losing some of that protects the node" in loss.remedy
-    assert weight.remedy.startswith("`systemctl set-property system.slice CPUWeight=251` brings it under 10 : 1")
+    # Pods lose some of what is too much: that protects the node.
+    assert (loss.severity, loss.actions) == ("low", ())
+    (action,) = result.actions
+    assert (action.id, action.change, action.clears) == (
+        "system-weight:n1",
+        {"systemSlice": 251, "cgroup": "v2"},
+        (weight.id,),
+    )
+    assert weight.actions == (action.id,)
+    assert action.effect is not None
+    assert (action.effect.cleared, action.effect.caused) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -144,34 +154,48 @@ def test_201_and_202_do_not_contradict_each_other() -> None:
     ],
 )
 def test_a_reserve_is_only_proposed_where_it_exists_and_is_affordable(kubelet: str, cpu: str, key: str | None) -> None:
-    (finding,) = of_rule(
-        audited(cluster(node(cpu=cpu, kubelet=kubelet), pod("p", container("c", "100m"))), V1, "v2"), "CGA201"
-    ).values()
-    assert ("enforce" in finding.remedy) is (key is not None)
-    if key:
-        assert key in finding.remedy
+    found = audited(cluster(node(cpu=cpu, kubelet=kubelet), pod("p", container("c", "100m"))), V1, "v2")
+    (finding,) = of_rule(found, "CGA201").values()
+    (action,) = [each for each in found.actions if each.id in finding.actions]
+    assert [f"enforce {key} system.slice with 780m CPU " in each for each in action.alternatives] == (
+        [True] if key else []
+    )
 
 
 @pytest.mark.parametrize(
-    ("rules", "spec", "when"),
+    ("rules", "spec", "certainty", "taken"),
     [
-        ("- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.1.5}}", {}, ""),
-        ("- {cgroup: v1, runtimes: {default: runc 1.1.5}}", {}, "if the cgroup driver is systemd"),
-        ("- {cgroup: v1, driver: systemd, runtimes: {default: linear}}", {}, "if the runtime is runc"),
+        ("- {cgroup: v1, driver: systemd, runtimes: {default: runc 1.1.5}}", {}, "likely", []),
+        (
+            "- {cgroup: v1, runtimes: {default: runc 1.1.5}}",
+            {},
+            "probable",
+            ["the cgroup driver is systemd"],
+        ),
+        (
+            "- {cgroup: v1, driver: systemd, runtimes: {default: linear}}",
+            {},
+            "probable",
+            ["the runtime is runc"],
+        ),
         (
             "- {cgroup: v1, driver: systemd, runtimes: {default: linear, runc-old: linear}}",
             {"runtimeClassName": "runc-old"},
-            "if the runtime is runc",
+            "probable",
+            ["the runtime is runc"],
         ),
     ],
 )
-def test_301_names_what_it_takes_for_granted(rules: str, spec: dict[str, str], when: str) -> None:
+def test_301_names_what_it_takes_for_granted(
+    rules: str, spec: dict[str, str], certainty: str, taken: list[str]
+) -> None:
     objects = cluster(node(kubelet="v1.32.9"), pod("p", container("c", "50m", "77m"), **spec))
     result = audited(objects, rules, "runtime")
     (finding,) = of_rule(result, "CGA301").values()
-    assert finding.when == when
+    assert (finding.certainty, finding.detail["takenForGranted"]) == (certainty, taken)
+    assert finding.message.endswith("of its pod." if not taken else f"This holds if {taken[0]}.")
     assert result.workloads[0].effects[0] == "may-stop"
-    assert "may have a container that does not start" in result.verdict.sentence
+    assert "container that may not start" in result.verdict.sentence
 
 
 @pytest.mark.parametrize("shell", ["2>&-", "2>/dev/full"])
@@ -181,7 +205,7 @@ def test_what_cannot_be_said_on_standard_error_costs_no_report(shell: str, tmp_p
     assert (done.returncode, done.stdout) == (0, usual.stdout)
     saved = cgaudit(*RECORDED_FLAGS, "-o", f"json={tmp_path / 'a.json'}", shell=shell)
     assert saved.returncode == 0
-    assert load((tmp_path / "a.json").read_bytes(), "a.json").findings
+    assert load((tmp_path / "a.json").read_bytes(), "a.json").audit.findings
     assert cgaudit(*RECORDED_FLAGS, "--fail-on", "low", shell=shell).returncode == 4
     assert cgaudit("-f", "none.json", shell=shell).returncode == 1
 

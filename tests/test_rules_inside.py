@@ -1,8 +1,8 @@
-"""CGA204: when it fires, when it does not, and what it says."""
+"""CGA204: when it fires, when it does not, and what it sees."""
 
 import pytest
 
-from kubectl_cgaudit.cgroups.weights import milli_to_shares, quadratic
+from kubectl_cgaudit.audit.model import Finding
 from tests.support import (
     V1,
     V2_LINEAR,
@@ -16,20 +16,25 @@ from tests.support import (
 )
 
 
+def told(finding: Finding) -> tuple[str | None, str | None, tuple[float | None, ...], tuple[float | None, ...]]:
+    """The pod and the container that loses, its part of the pod before and after, and its values."""
+    part, value = finding.measures
+    assert (part.name, value.unit) == ("share of the pod", "shares or weight")
+    return finding.where.pod, finding.where.container, (part.before, part.after), (value.before, value.after)
+
+
 def test_204_numbers_of_the_measured_example() -> None:
     """facts section 2.4: app=200m + sidecar=20m; the app's part goes from 8/9 to 29/35."""
     objects = cluster(node(), pod("p", container("app", "200m"), container("sidecar", "20m")))
-    (finding,) = of_rule(audited(objects, V2_LINEAR, "runtime"), "CGA204").values()
-    assert finding.seen == (
-        "Pod default/p on n1: app has 89% of its pod's CPU now and 83% after (-6.8%); what it loses goes to sidecar "
-        "(11% -> 17%). Weights: app 8 -> 29, sidecar 1 -> 6."
-    )
-    assert finding.remedy == (
-        "Shift the request inside the pod, which costs nothing to schedule and keeps the pod's weight: app 200m -> 210m, "
-        "sidecar 20m -> 10m; weights app : sidecar = 30 : 4, as 8 : 1 now. Raising app alone takes 380m, 180m more a pod to "
-        "schedule. Not before the new runtime creates the containers."
-    )
-    assert quadratic(milli_to_shares(10)) == 4
+    result = audited(objects, V2_LINEAR, "runtime")
+    (finding,) = of_rule(result, "CGA204").values()
+    assert (finding.severity, finding.where.node) == ("low", "n1")
+    assert told(finding) == ("p", "app", (0.888888889, 0.828571429), (8, 29))
+    split = result.workloads[0].split
+    assert split is not None
+    assert (split.container, split.change) == ("app", -0.067857142)
+    values = {each.container: (each.before_least, each.after_least) for each in result.workloads[0].values}
+    assert values == {"app": (8, 29), "sidecar": (1, 6)}
 
 
 def test_204_a_debug_container_takes_nothing() -> None:
@@ -43,17 +48,13 @@ def test_204_a_debug_container_takes_nothing() -> None:
 def test_204_with_several_losers_the_largest_is_the_app() -> None:
     pods = (container("a", "150m"), container("b", "200m"), container("z", "20m"))
     finding = the_finding("CGA204", V2_LINEAR, "runtime", node(), pod("p", *pods))
-    assert finding.seen == (
-        "Pod default/p on n1: b has 53% of its pod's CPU now and 49% after (-7.8%); what it loses goes to a (40% -> 41%) and "
-        "z (6.7% -> 10%). Weights: a 6 -> 24, b 8 -> 29, z 1 -> 6."
-    )
-    assert "weights b : a : z = 31 : 23 : 4, as 8 : 6 : 1 now" in finding.remedy
+    assert told(finding) == ("p", "b", (0.533333333, 0.491525424), (8, 29))
 
 
 def test_204_holds_from_its_threshold_on() -> None:
     """8 / 9 to 29 / 35 is -6.786%."""
     objects = cluster(node(), pod("p", container("app", "200m"), container("sidecar", "20m")))
-    change = audited(objects, V2_LINEAR, "runtime").workloads[0].inside_pod
+    change = audited(objects, V2_LINEAR, "runtime").workloads[0].split
     assert change is not None
     assert list(of_rule(audited(objects, V2_LINEAR, "runtime", f"pod-move={-change.change}"), "CGA204"))
     assert of_rule(audited(objects, V2_LINEAR, "runtime", "pod-move=0.068"), "CGA204") == {}
@@ -72,15 +73,7 @@ def test_204_a_loss_so_small_that_nobody_is_seen_to_gain() -> None:
     """153537 / 459877 to 5857 / 17543 is less by one of the digits that are shown; b has more, by less than half of one."""
     containers = (container("a", "149939m"), container("b", "149222m"), container("c", "149939m"))
     finding = the_finding("CGA204", V1, "v2", node(cpu="512"), pod("p", *containers), thresholds=("pod-move=1e-9",))
-    assert finding.seen == (
-        "Pod default/p on n1: c has 33% of its pod's CPU now and 33% after (>-0.0001%). "
-        "Weights: a 153537 -> 5857, b 152803 -> 5829, c 153537 -> 5857."
-    )
-    assert finding.remedy == (
-        "No shift of the request between them restores the old ratio. Raising c alone does: 149956m, 17m more a pod to "
-        "schedule. But then a lacks 0.006% of its part of now, b 0.006%. "
-        "Not before the node is on cgroup v2, with the runtime it has then."
-    )
+    assert told(finding) == ("p", "c", (round(153537 / 459877, 9), round(5857 / 17543, 9)), (153537, 5857))
 
 
 def test_204_of_two_losers_the_one_with_the_larger_part_is_told() -> None:
@@ -91,7 +84,7 @@ def test_204_of_two_losers_the_one_with_the_larger_part_is_told() -> None:
         ),
         "CGA204",
     )["default/p"]
-    assert finding.seen.startswith("Pod default/p on n1: a has 39% of its pod's CPU now and 33% after (-")
+    assert told(finding) == ("p", "a", (0.391304348, 0.329896907), (9, 32))
 
 
 def test_the_worst_container_of_a_workload_is_told_whatever_its_place() -> None:
@@ -100,36 +93,35 @@ def test_the_worst_container_of_a_workload_is_told_whatever_its_place() -> None:
         for n in range(2)
     ]
     finding = of_rule(audited(cluster(node(), *pods), V1, "v2"), "CGA203")["default/w"]
-    assert finding.seen.startswith(
-        "Container b of default/w-0: cpu.shares 2048 now, cpu.weight 79 after: 2.00 -> 0.79 times"
-    )
-    assert finding.seen.endswith(" 3 more of this workload are found by this rule.")
+    value, ratio = finding.measures
+    assert (finding.where.pod, finding.where.container) == ("w-0", "b")
+    assert (value.before, value.after, ratio.before, ratio.after) == (2048, 79, 2, 0.79)
+    assert (finding.where.pods_hit, finding.where.pods) == (2, 2)
 
 
-def test_204_tells_who_loses_in_the_other_cases_and_what_helps_it() -> None:
+def test_204_tells_who_loses_in_the_worst_case_and_where_it_holds_too() -> None:
     """30 : 2 shares on v1; 2 : 1, linear, on v2; 7 : 1, quadratic, after."""
     objects = cluster(node(), pod("p", container("a", "30m"), container("b", "2m")))
     finding = of_rule(audited(objects, "", "v2+runtime"), "CGA204")["default/p"]
-    assert (finding.severity, finding.when) == ("high", "if cgroup v2, linear runtime")
-    assert finding.seen == (
-        "Pod default/p on n1: b has 33% of its pod's CPU now and 12% after (-62%); what it loses goes to a (67% -> 88%). "
-        "Weights: a 2 -> 7, b 1 -> 1. It is found if cgroup v1 too, with other numbers. If cgroup v1 a loses, -6.7%."
+    assert (finding.severity, finding.certainty, finding.detail["when"]) == (
+        "high",
+        "possible",
+        "cgroup v2, linear runtime",
     )
-    assert finding.remedy == (
-        "If cgroup v2, linear runtime: Shift the request inside the pod, which costs nothing to schedule and keeps the pod's "
-        "weight: b 2m -> 7m, a 30m -> 25m; weights b : a = 3 : 6, as 1 : 2 now. Raising b alone takes 10m, 8m more a pod to "
-        "schedule. Not before the new runtime creates the containers. If cgroup v1: No shift of the request between them "
-        "restores the old ratio. Raising a alone does: 78m, 48m more a pod to schedule. "
-        "Not before the node is on cgroup v2, with the runtime it has then."
-    )
+    assert told(finding) == ("p", "b", (0.333333333, 0.125), (1, 1))
+    assert {case.when: case.severity for case in finding.cases} == {
+        "cgroup v2, linear runtime": "high",
+        "cgroup v1, linear runtime": "low",
+        "cgroup v1, quadratic runtime": "low",
+    }
 
 
-def test_204_of_who_loses_in_other_cases_the_worst_of_them_is_told() -> None:
+def test_204_of_several_cases_the_worst_is_told() -> None:
     """30 : 2 shares and 7 : 1 become 2 : 1, or the shares become 7 : 1."""
     objects = cluster(node(), pod("p", container("a", "30m"), container("b", "2m")))
     finding = of_rule(audited(objects, "", "v2,runc=1.1.5,crun=1.28"), "CGA204")["default/p"]
-    assert finding.when == "if cgroup v2, linear runtime, unnamed runtime is crun"
-    assert finding.seen.endswith(" unnamed runtime is crun a loses, -29% at worst.")
+    assert finding.detail["when"] == "cgroup v2, linear runtime, unnamed runtime is crun"
+    assert told(finding)[1] == "b"
 
 
 def test_204_a_node_that_does_not_come_back_splits_no_pod() -> None:
@@ -139,13 +131,18 @@ def test_204_a_node_that_does_not_come_back_splits_no_pod() -> None:
         pod(f"p-{name}", container("app", "1"), container("side", "100m"), on=name, owner=("StatefulSet", "w"))
         for name in ("a", "b")
     ]
-    remedies = [the_finding("CGA204", rules, f"runtime{to}", *nodes, *pods).remedy for to in ("", ",kubelet=1.35")]
-    assert [" On b another formula splits the pod" in remedy for remedy in remedies] == [True, False]
+    findings = [the_finding("CGA204", rules, f"runtime{to}", *nodes, *pods) for to in ("", ",kubelet=1.35")]
+    assert [(each.where.nodes, each.where.pods_hit, each.where.pods) for each in findings] == [
+        (("a",), 1, 2),
+        (("a",), 1, 2),
+    ]
 
 
 def test_204_a_milder_case_beside_one_where_nothing_moves_is_told() -> None:
     finding = the_finding("CGA204", "", "v2", node(), pod("p", container("app", "26m"), container("side", "3m")))
-    assert (finding.severity, finding.when) == ("high", "if cgroup v1, linear runtime")
-    assert finding.seen.endswith(" It is found if cgroup v1, quadratic runtime too, with other numbers.")
-    assert finding.remedy.startswith("If cgroup v1, linear runtime: No shift of the request between them restores ")
-    assert " If cgroup v1, quadratic runtime: Shift the request inside the pod, which costs nothing" in finding.remedy
+    assert (finding.severity, finding.detail["when"]) == ("high", "cgroup v1, linear runtime")
+    assert {case.when: case.severity for case in finding.cases} == {
+        "cgroup v1, linear runtime": "high",
+        "cgroup v1, quadratic runtime": "medium",
+    }
+    assert "This holds if cgroup v1." in finding.message

@@ -1,12 +1,21 @@
 """CGA401: programs that read the numbers, and what they make of the move."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kubectl_cgaudit.audit.model import Finding
+from kubectl_cgaudit.audit.rules import jvm
 from kubectl_cgaudit.detect.state import CgroupVersion
-from kubectl_cgaudit.judge.rules import jvm
 from tests.support import V1, V2_LINEAR, audited, cluster, container, node, of_rule, pod, the_finding
+
+
+def numbers(finding: Finding) -> tuple[float | None, ...]:
+    """The CPUs that a JVM counts before and after, and the values that are read."""
+    cpus, value = finding.measures
+    assert (cpus.name, value.unit) == ("CPUs counted", "shares or weight")
+    return cpus.before, cpus.after, value.before, value.after
 
 
 @pytest.mark.parametrize(
@@ -49,7 +58,7 @@ def test_401_weights_near_half_a_cpu(weight: int, cpus: int) -> None:
 
 def test_401_a_cadvisor_without_a_tag_is_one() -> None:
     exporter = pod("b", container("cadvisor", "100m", image="cadvisor"))
-    assert "runs cAdvisor" in the_finding("CGA401", V2_LINEAR, "runtime", node(), exporter).seen
+    assert the_finding("CGA401", V2_LINEAR, "runtime", node(), exporter).detail["program"] == "cadvisor"
 
 
 @pytest.mark.parametrize(
@@ -105,25 +114,23 @@ def test_401_old_jvms_are_told_by_their_tag(image: str, java: str | None, fault:
 
 
 @pytest.mark.parametrize(
-    ("image", "rules", "to", "said"),
+    ("image", "rules", "to", "expected"),
     [
-        (
-            "openjdk:16",
-            V2_LINEAR,
-            "runtime",
-            "takes weight 100 for no shares set and sees every CPU of the host; now it counts 1 CPU from weight 39.",
-        ),
+        # It takes weight 100 for no shares set, and sees every CPU of the host.
+        ("openjdk:16", V2_LINEAR, "runtime", ("Java 16", "misreads", 1, 4, 39, 100)),
         ("openjdk:16", V2_LINEAR, "v2", None),
-        ("openjdk:13", V1, "v2", "knows no cgroup v2: it then sees every CPU and all memory of the host"),
+        ("openjdk:13", V1, "v2", ("Java 13", "blind", None, None, 1024, 39)),
         ("openjdk:13", V2_LINEAR, "runtime", None),
         ("openjdk:17.0.9", V2_LINEAR, "runtime", None),
     ],
 )
-def test_401_what_an_old_jvm_makes_of_the_move(image: str, rules: str, to: str, said: str | None) -> None:
+def test_401_what_an_old_jvm_makes_of_the_move(
+    image: str, rules: str, to: str, expected: tuple[Any, ...] | None
+) -> None:
     objects = cluster(node(), pod("p", container("c", "1", image=image)))
-    found = of_rule(audited(objects, rules, to), "CGA401")
-    assert list(found) == (["default/p"] if said else [])
-    assert [said in each.seen for each in found.values() if said] == ([True] if said else [])
+    found = of_rule(audited(objects, rules, to), "CGA401").values()
+    java = [(each.detail["java"], each.detail["fault"]) for each in found if each.detail["program"] == "jvm"]
+    assert [(*told, *numbers(each)) for told, each in zip(java, found, strict=True)] == ([expected] if expected else [])
 
 
 @pytest.mark.parametrize(
@@ -147,8 +154,9 @@ def test_401_only_the_container_that_mounts_the_cgroups_is_named(path: str, seen
     )
     found = of_rule(audited(cluster(node(), agent), V2_LINEAR, "runtime"), "CGA401")
     assert list(found) == (["default/a"] if seen else [])
-    begins = "Container agent of default/a mounts the host's cgroup tree"
-    assert [each.seen[: len(begins)] for each in found.values()] == ([begins] if seen else [])
+    assert [(each.where.container, each.detail["program"]) for each in found.values()] == (
+        [("agent", "cgroup-mount")] if seen else []
+    )
     assert of_rule(audited(cluster(node(), agent), V2_LINEAR, "kubelet=1.34"), "CGA401") == {}
 
 
@@ -176,73 +184,38 @@ def test_401_cpus_an_old_jvm_counts(version: CgroupVersion, value: int, cpus: in
 
 
 @pytest.mark.parametrize(
-    ("request_", "limit", "rules", "to", "said"),
+    ("request_", "limit", "rules", "to", "expected"),
     [
         # Both numbers are the default, and read as not set.
         ("1", None, V1, "v2+runtime", None),
         # The linear inverse is right for a linear runtime: nothing changes,
         ("2", None, V1, "v2", None),
         ("500m", None, V1, "v2", None),
-        # or the count becomes the right one.
-        (
-            "1",
-            None,
-            V1,
-            "v2",
-            (
-                "low",
-                "counts 1 CPU from weight 39; now it takes 1024 shares for no shares set and sees every CPU of the host.",
-            ),
-        ),
+        # or the count becomes the right one: 1024 shares are taken for no shares set, and every CPU of the host is seen.
+        ("1", None, V1, "v2", ("low", 4, 1, 1024, 39)),
         # 47 stands for 1.2 CPUs: v1 rounds up, v2 to the nearest.
-        ("1200m", None, V1, "v2", ("medium", "counts 1 CPU from weight 47; now it counts 2 CPUs from 1228 shares.")),
-        (
-            "2",
-            None,
-            V1,
-            "v2+runtime",
-            ("medium", "counts 4 CPUs from weight 174; now it counts 2 CPUs from 2048 shares."),
-        ),
-        (
-            "2",
-            None,
-            V2_LINEAR,
-            "runtime",
-            ("medium", "counts 4 CPUs from weight 174; now it counts 2 CPUs from weight 79."),
-        ),
+        ("1200m", None, V1, "v2", ("medium", 2, 1, 1228, 47)),
+        ("2", None, V1, "v2+runtime", ("medium", 2, 4, 2048, 174)),
+        ("2", None, V2_LINEAR, "runtime", ("medium", 2, 4, 79, 174)),
         # Never more than the node has.
-        (
-            "3",
-            None,
-            V2_LINEAR,
-            "runtime",
-            ("medium", "counts 4 CPUs from weight 240; now it counts 3 CPUs from weight 118."),
-        ),
+        ("3", None, V2_LINEAR, "runtime", ("medium", 3, 4, 118, 240)),
         ("4", None, V2_LINEAR, "runtime", None),
         # With a limit it counts from the quota.
         ("1", "2", V2_LINEAR, "runtime", None),
     ],
 )
 def test_401_fires_where_the_count_changes(
-    request_: str, limit: str | None, rules: str, to: str, said: tuple[str, str] | None
+    request_: str, limit: str | None, rules: str, to: str, expected: tuple[Any, ...] | None
 ) -> None:
     objects = cluster(node(), pod("p", container("c", request_, limit, image="openjdk:17.0.4")))
-    found = [(each.severity, each.seen) for each in of_rule(audited(objects, rules, to), "CGA401").values()]
-    start = "Container c of default/p runs openjdk:17.0.4 (Java 17.0.4): after the move it "
-    assert found == ([(said[0], start + said[1])] if said else [])
+    found = of_rule(audited(objects, rules, to), "CGA401").values()
+    assert [(each.severity, *numbers(each)) for each in found] == ([expected] if expected else [])
 
 
-def test_401_and_203_name_the_same_jdk_releases() -> None:
-    objects = cluster(node(), pod("p", container("c", "1", image="openjdk:17.0.4")))
-    result = audited(objects, V2_LINEAR, "runtime")
-    assert jvm.FIXED_IN == "11.0.17, 17.0.5, 18.0.2 or 19"
-    assert [each.remedy for each in of_rule(result, "CGA401").values()] == [
-        "Move to JDK 11.0.17, 17.0.5, 18.0.2 or 19, or set -XX:ActiveProcessorCount."
-    ]
-    assert [each.remedy for each in of_rule(result, "CGA203").values()] == [
-        "Nothing for the CPU share. Check what reads the number: JVMs before 11.0.17, 17.0.5, 18.0.2 or 19 count CPUs from it "
-        "(weight 100 reads as no shares set; set -XX:ActiveProcessorCount), and dashboards on container_spec_cpu_shares."
-    ]
+def test_401_names_the_jdk_and_the_releases_that_read_it_right() -> None:
+    finding = the_finding("CGA401", V2_LINEAR, "runtime", node(), pod("p", container("c", "1", image="openjdk:17.0.4")))
+    assert (finding.detail["image"], finding.detail["java"]) == ("openjdk:17.0.4", "Java 17.0.4")
+    assert finding.detail["fixedIn"] == jvm.FIXED_IN == "11.0.17, 17.0.5, 18.0.2 or 19"
 
 
 def test_401_a_jvm_that_knows_no_v2_is_at_home_on_v1(tmp_path: Path) -> None:
@@ -253,61 +226,19 @@ def test_401_a_jvm_that_knows_no_v2_is_at_home_on_v1(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "request_", "mounts", "rules", "said"),
+    ("image", "request_", "mounts", "rules", "expected"),
     [
-        (
-            "openjdk:13",
-            "1",
-            False,
-            V1,
-            (
-                "medium",
-                "runs openjdk:13 (Java 13), which knows no cgroup v2: it then sees every CPU and all memory of the host.",
-                "Move to JDK 11.0.17, 17.0.5, 18.0.2 or 19 (8u372 knows cgroup v2, but counts CPUs from cpu.weight), or set "
-                "-XX:ActiveProcessorCount and -Xmx.",
-            ),
-        ),
-        (
-            "openjdk:16",
-            "1",
-            False,
-            V1,
-            (
-                "low",
-                "runs openjdk:16 (Java 16): after the move it counts 1 CPU from weight 39; now it takes 1024 shares for no "
-                "shares set and sees every CPU of the host.",
-                "The new count is what it asks for: expect thread pools of that size, or set -XX:ActiveProcessorCount.",
-            ),
-        ),
-        (
-            "gcr.io/cadvisor/cadvisor:v0.49.1",
-            "100m",
-            True,
-            V1,
-            (
-                "low",
-                "runs cAdvisor: its container_spec_cpu_shares inverts the linear formula (1024 shares show as 2597).",
-                "Do not alert on container_spec_cpu_shares across the move (cadvisor#3737); use CPU requests.",
-            ),
-        ),
+        ("openjdk:13", "1", False, V1, ("medium", "jvm", None, None, 1024, 39)),
+        ("openjdk:16", "1", False, V1, ("low", "jvm", 4, 1, 1024, 39)),
+        ("gcr.io/cadvisor/cadvisor:v0.49.1", "100m", True, V1, ("low", "cadvisor", None, None, 102, 4)),
         ("gcr.io/cadvisor/cadvisor:v0.49.1", "100m", True, V2_LINEAR, None),
-        (
-            "agent",
-            "100m",
-            True,
-            V1,
-            (
-                "low",
-                "mounts the host's cgroup tree: it may read cpu.shares or cpu.weight, which change.",
-                "Check that its version knows cgroup v2 and both formulas (Datadog's agent does from #43760 on).",
-            ),
-        ),
+        ("agent", "100m", True, V1, ("low", "cgroup-mount", None, None, 102, 4)),
         ("agent", "100m", True, V2_LINEAR, None),
         ("agent", "100m", False, V1, None),
     ],
 )
-def test_401_what_is_seen_on_the_way_to_v2_and_what_to_do(
-    image: str, request_: str, mounts: bool, rules: str, said: tuple[str, str, str] | None
+def test_401_what_is_seen_on_the_way_to_v2(
+    image: str, request_: str, mounts: bool, rules: str, expected: tuple[Any, ...] | None
 ) -> None:
     mount = {"volumeMounts": [{"name": "host"}]} if mounts else {}
     reader = pod(
@@ -317,8 +248,9 @@ def test_401_what_is_seen_on_the_way_to_v2_and_what_to_do(
         volumes=[{"name": "host", "hostPath": {"path": "/sys"}}],
     )
     found = of_rule(audited(cluster(node(), reader), rules, "v2"), "CGA401").values()
-    told = [(said[0], f"Container c of default/b {said[1]}", said[2])] if said else []
-    assert [(each.severity, each.seen, each.remedy) for each in found] == told
+    told = [(each.severity, each.detail["program"], *numbers(each)) for each in found]
+    assert told == ([expected] if expected else [])
+    assert [each.where.container for each in found] == (["c"] if expected else [])
 
 
 @pytest.mark.parametrize("image", ["openjdk:13", "openjdk:16"])
@@ -335,4 +267,4 @@ def test_401_an_old_jvm_that_nothing_is_wrong_with_may_still_read_the_host() -> 
         volumes=[{"name": "host", "hostPath": {"path": "/sys/fs/cgroup"}}],
     )
     found = the_finding("CGA401", V2_LINEAR, "runtime", node(), mounted)
-    assert (found.severity, " mounts the host's cgroup tree: " in found.seen) == ("low", True)
+    assert (found.severity, found.detail["program"]) == ("low", "cgroup-mount")

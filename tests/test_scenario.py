@@ -9,16 +9,16 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.collect import configz
 from kubectl_cgaudit.collect.model import KubeletAnswers
+from kubectl_cgaudit.detect import target as scenario
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.errors import UsageError
-from kubectl_cgaudit.judge import scenario
 from tests.support import V1, V2_LINEAR, audited, cluster, compared, container, node, of_rule, pod
 
 
 def then(to: str, rules: str, handler: str | None = None) -> Setup:
     spec = {"runtimeClassName": handler} if handler else {}
     objects = cluster(node(), pod("p", container("c", "1"), **spec))
-    return compared(objects, rules, to)[0].cases[0].then
+    return compared(objects, rules, to)[0].cases[0].after
 
 
 V1_OLD = "- {cgroup: v1, runtimes: {default: runc 1.1.5}}"
@@ -60,7 +60,7 @@ def test_a_runtime_target_leaves_other_runtimes_alone() -> None:
 def test_of_an_unknown_runtime_the_handlers_name_decides() -> None:
     objects = cluster(node(), pod("p", container("c", "1"), runtimeClassName="crun-old"), pod("q", container("c", "1")))
     (comparison,) = compared(objects, "- {cgroup: v2}", "runc=1.3.6")
-    after = [{handler: str(run) for handler, run in case.then.runtimes} for case in comparison.cases]
+    after = [{handler: str(run) for handler, run in case.after.runtimes} for case in comparison.cases]
     assert after == [
         {"crun-old": "crun (linear)", "default": "runc 1.3.6 (quadratic)"},
         {"crun-old": "crun (quadratic)", "default": "runc 1.3.6 (quadratic)"},
@@ -90,7 +90,7 @@ def test_of_an_unknown_runtime_the_handlers_name_decides() -> None:
 def test_targets_leave_open_what_a_handler_runs_that_does_not_say_it(to: str, expected: list[tuple[str, str]]) -> None:
     objects = cluster(node(), pod("p", container("c", "1")))
     (comparison,) = compared(objects, "- {cgroup: v2, runtimes: {default: linear}}", to)
-    assert [(case.when, str(case.then.runtime("default"))) for case in comparison.cases] == expected
+    assert [(case.when, str(case.after.runtime("default"))) for case in comparison.cases] == expected
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_target_beside_another_hides_no_container_that_does_not_start() -> Non
 def test_a_handler_named_after_a_runtime_with_one_formula_is_not_upgraded(handler: str, said: str, to: str) -> None:
     objects = cluster(node(), pod("p", container("c", "1"), container("d", "50m"), runtimeClassName=handler))
     (comparison,) = compared(objects, "- {cgroup: v2}", to)
-    assert {str(case.then.runtime(handler)) for case in comparison.cases} == {said}
+    assert {str(case.after.runtime(handler)) for case in comparison.cases} == {said}
     result = audited(objects, "- {cgroup: v2}", to)
     assert [each.rule for each in result.findings if each.rule == "CGA204"] == []
     assert result.workloads[0].confidence == "likely"
@@ -161,7 +161,7 @@ def test_who_set_a_value_at_the_root_decides_what_it_becomes(
         to = str(tmp_path / "after.yaml")
     objects = cluster(node(), pod("p", container("c", "1")))
     (comparison,) = compared(objects, f"- {{{now}, runtimes: {{default: linear}}}}", to)
-    found = {case.when: (case.then.system_slice, dict(case.then.root)["docker"]) for case in comparison.cases}
+    found = {case.when: (case.after.system_slice, dict(case.after.root)["docker"]) for case in comparison.cases}
     assert found == after
 
 
@@ -171,7 +171,7 @@ def test_a_kubelet_that_enforces_nothing_left_the_value_to_systemd() -> None:
     answers = KubeletAnswers("n1", "v1", False, {"/kubepods.slice": 4096, "/system.slice": 2048}, config, ())
     objects = replace(cluster(node(), pod("p", container("c", "1"))), kubelets={"n1": answers})
     (comparison,) = compared(objects, "- {runtimes: {default: linear}}", "v2")
-    assert [(case.when, case.then.system_slice) for case in comparison.cases] == [("", 200)]
+    assert [(case.when, case.after.system_slice) for case in comparison.cases] == [("", 200)]
 
 
 @pytest.mark.parametrize(("setter", "weights"), [("systemd", (200, 292)), ("kubelet", (79, 115))])
@@ -181,7 +181,7 @@ def test_who_set_a_value_at_the_root_can_be_said(tmp_path: Path, setter: str, we
     rules = f"- {{{said}, set_by: {setter}}}"
     (comparison,) = compared(objects, rules, "v2")
     (case,) = comparison.cases
-    assert (case.when, dict(case.then.top_level)) == (
+    assert (case.when, dict(case.after.top_level)) == (
         "",
         {"system.slice": weights[0], "docker": weights[1], "user.slice": 100},
     )
@@ -197,7 +197,7 @@ def test_a_kubelets_reserve_of_1_cpu_looks_like_a_default() -> None:
     objects = cluster(node(), pod("p", container("c", "1")))
     rules = "- {cgroup: v1, system_slice: 1024, set_by: kubelet, runtimes: {default: linear}}"
     (comparison,) = compared(objects, rules, "v2")
-    assert [(case.when, case.then.system_slice) for case in comparison.cases] == [("", 39)]
+    assert [(case.when, case.after.system_slice) for case in comparison.cases] == [("", 39)]
     assert of_rule(audited(objects, rules, "v2"), "CGA201") == {}
 
 
@@ -205,29 +205,22 @@ def test_who_set_a_value_at_the_root_is_asked() -> None:
     objects = cluster(node(), pod("p", container("c", "1")))
     found = audited(objects, "- {cgroup: v1, system_slice: 2048, runtimes: {default: linear}}", "v2")
     (asked,) = of_rule(found, "CGA102").values()
-    assert (asked.severity, asked.title, asked.when) == ("medium", "not known who set a value at the root", "")
-    assert asked.seen == (
-        "n1: not known is who set system.slice: it is 2048 shares now and becomes weight 200 if systemd did, 79 if a "
-        "kubelet's reserve did; predicted for each possibility."
+    assert (asked.severity, asked.certainty) == ("medium", "certain")
+    assert asked.detail["whoSet"] == [{"name": "system.slice", "unit": "shares", "before": 2048, "after": [200, 79]}]
+    (question,) = found.questions
+    assert (question.commands[0].command, question.states) == (
+        "systemctl cat system.slice",
+        "- {set_by: systemd or kubelet}",
     )
-    assert asked.remedy == (
-        "See `systemctl cat system.slice` on the node: CPUShares= or CPUWeight= in a file below /etc or /usr is systemd's; below "
-        "/run, where a kubelet with the systemd driver sets it at every start, or in no file it is a kubelet's. Say it with "
-        "--states FILE: `- {match: {name: n1}, set_by: systemd}`, or kubelet; --kubelet reads what kubelets enforce."
-    )
+    assert [action.id for action in found.actions] == ["inspect:set_by:n1", "system-weight:n1"]
+    assert found.actions[1].waits_for == ("inspect:set_by:n1",)
     rules = "- {cgroup: v1, system_slice: 2048, root: {crio: 1024, docker: 512}, runtimes: {default: linear}}"
     (both,) = of_rule(audited(objects, rules, "v2"), "CGA102").values()
-    assert both.seen == (
-        "n1: not known is who set system.slice: it is 2048 shares now and becomes weight 200 if systemd did, 79 if a kubelet's "
-        "reserve did; docker: it is 512 shares now and becomes weight 50 if systemd did, 20 if a kubelet's reserve did; "
-        "predicted for all of them as systemd's and all as a kubelet's."
-    )
-    assert both.remedy.startswith("See `systemctl cat system.slice docker` on the node: ")
+    assert both.detail["whoSet"] == [
+        {"name": "system.slice", "unit": "shares", "before": 2048, "after": [200, 79]},
+        {"name": "docker", "unit": "shares", "before": 512, "after": [50, 20]},
+    ]
     assert found.workloads[0].effects == ("unknown", "nominal")
-    assert found.verdict.sentence == (
-        "For 1 workload it cannot be said what it gains or loses, because who set values at the root of its nodes is not "
-        "known; at worst default/p loses 61% against system processes."
-    )
 
 
 @pytest.mark.parametrize(("cpu", "weight"), [("990m", 39), ("1", 39), ("1010m", 40)])
@@ -243,7 +236,7 @@ def test_an_enforced_reserve_of_one_cpu_is_no_default(cpu: str, weight: int) -> 
     objects = replace(cluster(node(), pod("p", container("c", "1"))), kubelets={"n1": answers})
     (comparison,) = compared(objects, "- {runtimes: {default: linear}}", "v2")
     assert comparison.state.basis_of("system_slice").confidence == "certain"
-    assert [case.then.system_slice for case in comparison.cases] == [weight]
+    assert [case.after.system_slice for case in comparison.cases] == [weight]
 
 
 @pytest.mark.parametrize("turn", [1, -1])

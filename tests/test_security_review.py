@@ -26,20 +26,23 @@ from tests.vcr_support import Reply, a_list, a_status, serve
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "security-review.md").read_text()
 OBJECTS = ("nodes.json", "pods.json", "workloads.json", "runtimeclasses.json")
-NODE, SPACE = "worker-a", "shop"
+NODE, SPACE, POD = "worker-a", "shop", "checkout-d5491e7e7-37202"
 ANSWERS = {"/configz": "configz.txt", "/metrics": "metrics.txt", "/metrics/cadvisor": "metrics-cadvisor.txt"}
 HEADERS = {"Accept", "Accept-Encoding", "Authorization", "Host", "User-Agent"}
 AS, CERTIFIED = {"Impersonate-User", "Impersonate-Group"}, HEADERS - {"Authorization"}
-READS, THERE, NAMES = (
+READS, ALL, ONE, THERE, NAMES = (
     "a cluster is read",
+    "all of a cluster is read",
+    "one node is read",
     "there is a kubeconfig, and a cluster is read or Tab is pressed",
     "the kubeconfig names them",
 )
-LIVE, TAB = frozenset((READS, THERE, NAMES)), frozenset((THERE, NAMES))
+LIVE, TAB = frozenset((READS, ALL, THERE, NAMES)), frozenset((THERE, NAMES))
+SMALL = LIVE - {ALL} | {ONE}
 PROXY, DIRECT, REFUSED = "`--kubelet=proxy`", "`--kubelet=direct`", "a kubelet refuses the credentials"
 NO_PODS, NO_SPACE = "pods may not be listed everywhere", "pods may not be listed everywhere, without `-n`"
 PLUGIN, GIVEN, HELD = "a credential plugin is run", "a credential plugin gave them", "the kubeconfig holds them"
-NO_AUTHORITY, POD, SAVED, PROXIED = (
+NO_AUTHORITY, IN_POD, SAVED, PROXIED = (
     "the kubeconfig has no certificate authority",
     "a pod has no kubeconfig",
     "`--kubelet=files:DIR`",
@@ -92,8 +95,8 @@ class Scenario(Struct):
 SCENARIOS = {
     "audit": Scenario(["-o", "json=output/a.json", "-o", "html=output/a.html", "-o", "table"], LIVE | {WRITTEN}),
     "nodes": Scenario(["nodes"]),
-    "tree": Scenario(["tree", NODE]),
-    "explain": Scenario(["explain", f"{SPACE}/checkout-d5491e7e7-37202"]),
+    "tree": Scenario(["tree", NODE], SMALL),
+    "explain": Scenario(["explain", f"{SPACE}/{POD}"], SMALL | {"`explain`"}),
     "snapshot": Scenario(["snapshot", "-o", "output/s.json.gz"], LIVE | {WRITTEN}),
     "settings": Scenario(
         ["--states", "input/states.yaml", "--policy", "input/policy.yaml", "--baseline", "input/audit.json"],
@@ -107,13 +110,15 @@ SCENARIOS = {
     "forbidden": Scenario([], LIVE | {NO_PODS, NO_SPACE}, forbids=True),
     "namespace": Scenario(["-n", SPACE], LIVE | {NO_PODS}, forbids=True, code=3),
     "certificate": Scenario([], user="certificate", headers=CERTIFIED),
-    "embedded": Scenario([], frozenset((READS, THERE, HELD)), user="embedded", cluster="embedded", headers=CERTIFIED),
+    "embedded": Scenario(
+        [], frozenset((READS, ALL, THERE, HELD)), user="embedded", cluster="embedded", headers=CERTIFIED
+    ),
     "plugin": Scenario([], LIVE | {PLUGIN}, user="exec"),
     "plugin's certificate": Scenario([], LIVE | {PLUGIN, GIVEN}, user="exec-certificate", headers=CERTIFIED),
-    "system": Scenario([], frozenset((READS, THERE, NO_AUTHORITY)), cluster="system"),
-    "without TLS": Scenario([], frozenset((READS, THERE)), user="exec", cluster="http", headers=CERTIFIED),
+    "system": Scenario([], frozenset((READS, ALL, THERE, NO_AUTHORITY)), cluster="system"),
+    "without TLS": Scenario([], frozenset((READS, ALL, THERE)), user="exec", cluster="http", headers=CERTIFIED),
     "through a proxy": Scenario([], TAB | {PROXIED}, cluster="proxy", code=1),
-    "pod": Scenario([], frozenset((READS, POD)), cluster="pod"),
+    "pod": Scenario([], frozenset((READS, ALL, IN_POD)), cluster="pod"),
     "tab: node": Scenario(["__complete", "tree", ""], TAB | {"Tab: a node"}),
     "tab: namespace": Scenario(["__complete", "-n", ""], TAB | {"Tab: a namespace"}),
     "tab: pod": Scenario(["__complete", "explain", f"{SPACE}/"], TAB | {"Tab: a pod"}),
@@ -235,7 +240,10 @@ def api_answer(path: str, kubelet_port: int, scenario: Scenario) -> Reply:
     if kind == "pods":
         pods = [pod for pod in golden_json("pods.json")["items"] if pod["spec"].get("nodeName") == NODE]
         if "/namespaces/" in place:
-            return a_list("Pod", *(pod for pod in pods if pod["metadata"]["namespace"] == SPACE))
+            here = [pod for pod in pods if pod["metadata"]["namespace"] == SPACE]
+            return a_list(
+                "Pod", *(pod for pod in here if "metadata.name" not in query or pod["metadata"]["name"] == POD)
+            )
         if scenario.forbids:
             return a_status(403, "pods is forbidden")
         return a_list("Pod", *pods[5:]) if "continue=" in query else a_list("Pod", *pods[:5], **{"continue": "next"})
@@ -332,6 +340,9 @@ def request(method: str, target: str) -> str:
     query = dict(parse_qsl(parts.query))
     assert query.pop("limit", "500") == "500"
     query.pop("continue", "")
+    if "fieldSelector" in query:
+        name = query["fieldSelector"].partition("=")[2]
+        query["fieldSelector"] = query["fieldSelector"].replace(name, {NODE: "NODE", POD: "POD"}.get(name, name))
     rest = "&".join(f"{name}={value}" for name, value in query.items())
     return (path if method == "GET" else f"{method} {path}") + (f"?{rest}" if rest else "")
 
@@ -379,10 +390,13 @@ def test_nothing_is_on_the_page_that_is_never_touched(touched: Callable[[str], T
 def test_the_variables_are_those_of_the_page(touched: Callable[[str], Touched]) -> None:
     every = [touched(name) for name in SCENARIOS]
     listed = {name for names, _ in table("Environment variables") for name in re.findall("`(.+?)`", names)}
-    assert set().union(*(each.own for each in every)) <= listed
+    own = {name for each in every for name in each.own}
+    assert {"POLARS_*" if name.startswith("POLARS_") else name for name in own} <= listed
     # OpenSSL reads these where it loads the system's certificates, and the system that which finds a plugin.
     unseen = {"SSL_CERT_FILE", "SSL_CERT_DIR", "PATH"}
-    assert listed - unseen <= set().union(*(each.variables for each in every))
+    seen = set().union(*(each.variables for each in every))
+    assert any(name.startswith("POLARS_") for name in seen)
+    assert listed - unseen - {"POLARS_*"} <= seen
 
 
 def test_the_permissions_follow_from_the_requests() -> None:

@@ -9,19 +9,20 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec.structs import replace
+from polars import DataFrame
 
+from kubectl_cgaudit.audit.saved import Saved
+from kubectl_cgaudit.audit.thresholds import Thresholds
 from kubectl_cgaudit.cli import snapshot as commands
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.collect import snapshot
 from kubectl_cgaudit.collect.model import Cluster, Gap, Owner
 from kubectl_cgaudit.collect.quantity import LARGEST_MILLI
 from kubectl_cgaudit.detect import states
-from kubectl_cgaudit.judge import scenario
-from kubectl_cgaudit.judge.audit import Audit
-from kubectl_cgaudit.judge.build import audit
-from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.detect import target as scenario
 from tests.snapshot_support import everything, secretive
 from tests.support import GOLDEN, RECORDED_FLAGS, STATES, Terminal, cluster, container, node, pod, recorded
+from tests.support import audit_of as audit
 
 FILES = RECORDED_FLAGS[: RECORDED_FLAGS.index("--states")]
 SECRETS = (
@@ -42,7 +43,7 @@ def again(found: Cluster, path: str = "x.json") -> Cluster:
     return snapshot.decode(snapshot.encode(found), path, everything, "")
 
 
-def judged(found: Cluster) -> Audit:
+def judged(found: Cluster) -> Saved:
     rules = states.load(str(STATES))
     return audit(found, rules, scenario.parse("v2+runtime"), Thresholds(), None)
 
@@ -91,8 +92,9 @@ def test_the_fields_are_those_of_version_1_0() -> None:
 def test_the_audit_of_a_snapshot_is_the_audit_of_the_cluster() -> None:
     direct, saved = judged(recorded()), judged(again(recorded(), "a/before.json.gz"))
     source = "before.json.gz (snapshot of nodes.json, pods.json, workloads.json, runtimeclasses.json)"
-    assert saved.coverage.source == source
-    assert saved == replace(direct, coverage=replace(direct.coverage, source=source))
+    assert saved.audit.coverage.source == source
+    assert saved.audit == replace(direct.audit, coverage=replace(direct.audit.coverage, source=source))
+    assert [*map(DataFrame.rows, saved.containers.frames())] == [*map(DataFrame.rows, direct.containers.frames())]
 
 
 def test_the_largest_amount_that_is_read_comes_back() -> None:
@@ -106,7 +108,7 @@ def test_an_incomplete_reading_stays_incomplete() -> None:
     gap = Gap("2 Pods: a, b", "403", "ask", "Pod that cannot be read", ("a", "b"))
     found = recorded()
     kept = again(replace(found, reading=replace(found.reading, gaps=(gap,)), jobs=None))
-    assert (kept.reading.gaps, kept.jobs, judged(kept).coverage.complete) == ((gap,), None, False)
+    assert (kept.reading.gaps, kept.jobs, judged(kept).audit.coverage.complete) == ((gap,), None, False)
 
 
 def test_the_file_is_the_same_bytes_for_its_owner_only_and_without_time_or_name(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What a command imports, for what it does not import it does not wait for."""
 
+import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -68,3 +70,41 @@ def test_help_imports_next_to_nothing() -> None:
         "kubectl_cgaudit.report.formats",
     }
     assert "msgspec" not in imported("--help")
+
+
+OLD_PROCESSOR = """
+import importlib.util, pathlib, sys
+polars = pathlib.Path(importlib.util.find_spec("polars").origin)
+made = importlib.util.spec_from_file_location("polars._cpu_check", polars.with_name("_cpu_check.py"))
+check = importlib.util.module_from_spec(made)
+made.loader.exec_module(check)
+flags = check._read_cpu_flags()
+check._read_cpu_flags = lambda: {name: name not in ("avx2", "fma") for name in flags}
+sys.modules["polars._cpu_check"] = check
+from kubectl_cgaudit.cli.main import main
+main()
+"""
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="only for x86 Polars asks the processor")
+def test_a_processor_that_polars_is_not_built_for_is_an_error_in_words() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OLD_PROCESSOR, *RECORDED_FLAGS], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "error: the installed Polars needs features that this processor lacks (avx2, fma); "
+        "install the build for older processors beside it: pip install 'polars[rtcompat]'\n"
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no affinity")
+def test_polars_takes_as_many_threads_as_the_process_may_have() -> None:
+    """Of a CPU quota Rust's available_parallelism takes account likewise, which Polars asks."""
+    script = (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
+        "import kubectl_cgaudit.audit.run, polars; print(polars.thread_pool_size())"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "POLARS_MAX_THREADS"}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"

@@ -7,11 +7,11 @@ import pytest
 from kubectl_cgaudit import settings
 from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.detect import reading, states
+from kubectl_cgaudit.detect import target as scenario
 from kubectl_cgaudit.detect.measured import WeighedContainer
 from kubectl_cgaudit.detect.settle import ladder
 from kubectl_cgaudit.detect.state import Basis, State, setups
 from kubectl_cgaudit.errors import UsageError
-from kubectl_cgaudit.judge import scenario
 from tests.measured_support import answers
 from tests.support import audited, cluster, compared, container, node, pod
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from kubectl_cgaudit.audit.model import Audit
 from kubectl_cgaudit.cli.main import run
-from kubectl_cgaudit.judge.audit import Audit
 from kubectl_cgaudit.report import table
 from kubectl_cgaudit.report.screen import Screen
 from tests.support import RECORDED_FLAGS, recorded_audit
@@ -27,7 +27,7 @@ def test_a_pipe_is_80_columns_unless_columns_says_otherwise(
 ) -> None:
     monkeypatch.setenv("COLUMNS", said)
     assert run(RECORDED_FLAGS) == 0
-    assert capsys.readouterr().out == table.render(_named_by_files(), Screen(width))
+    assert capsys.readouterr().out == table.table(_named_by_files(), Screen(width))
 
 
 def _named_by_files() -> Audit:
@@ -40,7 +40,7 @@ def test_a_file_is_80_columns_without_colour_always(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert run([*RECORDED_FLAGS, "-o", f"table={tmp_path / 'x'}"]) == 0
-    assert (tmp_path / "x").read_text() == table.render(_named_by_files(), Screen(80))
+    assert (tmp_path / "x").read_text() == table.table(_named_by_files(), Screen(80))
 
 
 def in_a_terminal(words: list[str], width: int, **environment: str) -> str:
@@ -73,11 +73,11 @@ def in_a_terminal(words: list[str], width: int, **environment: str) -> str:
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_a_terminal_gets_its_width_and_colour(width: int) -> None:
     text = in_a_terminal(RECORDED_FLAGS, width)
-    assert text == table.render(_named_by_files(), Screen(width, colour=True, terminal=True))
+    assert text == table.table(_named_by_files(), Screen(width, colour=True, terminal=True))
 
 
 def test_a_terminal_without_colour_or_unicode() -> None:
-    assert in_a_terminal(RECORDED_FLAGS, 300, NO_COLOR="1") == table.render(_named_by_files(), Screen(200))
+    assert in_a_terminal(RECORDED_FLAGS, 300, NO_COLOR="1") == table.table(_named_by_files(), Screen(200))
     drawn = in_a_terminal(["tree", "worker-b", *RECORDED_FLAGS], 80, TERM="dumb", PYTHONIOENCODING="ascii")
     assert drawn.isascii()
     assert "|  `- exporter" in drawn

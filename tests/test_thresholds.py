@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubectl_cgaudit.judge.thresholds import Thresholds
+from kubectl_cgaudit.audit.thresholds import Thresholds
 
 
 @pytest.mark.parametrize(("least", "change", "counts"), [(1e-7, 0.0, False), (1e-9, 0.0, False), (1e-9, 1e-9, True)])

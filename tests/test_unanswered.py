@@ -2,10 +2,10 @@
 
 import pytest
 
+from kubectl_cgaudit.audit import unanswered
+from kubectl_cgaudit.audit.model import GapRecord
 from kubectl_cgaudit.collect.kubelet_answers import nothing
 from kubectl_cgaudit.collect.model import KubeletAnswers
-from kubectl_cgaudit.judge import unanswered
-from kubectl_cgaudit.judge.audit import GapRecord
 
 FORBIDDEN = "/metrics may not be read (403): grant get on nodes/metrics"
 SILENT = "/metrics could not be read (no answer within 10 s)"

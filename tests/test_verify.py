@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from kubectl_cgaudit.cgroups.weights import linear_inverse
 from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import Cluster, KubeletAnswers
+from kubectl_cgaudit.compare.verify import Difference, Verification, verify
 from kubectl_cgaudit.detect import states
-from kubectl_cgaudit.judge.verify import Difference, Verification, verify
 from kubectl_cgaudit.report import verify as report
 from kubectl_cgaudit.report.screen import PLAIN
 from tests.support import cluster, container, golden_json, half_restarted, node, other, pod, recorded, with_kubelets

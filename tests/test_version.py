@@ -9,13 +9,13 @@ import pytest
 import yaml
 
 from kubectl_cgaudit import __version__
+from kubectl_cgaudit.audit.model import SCHEMA
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.detect.catalogue import catalogue
-from kubectl_cgaudit.judge.audit import SCHEMA_VERSION
 
 FACTS = {
     "version": __version__,
-    "schemaVersion": SCHEMA_VERSION,
+    "schemaVersion": SCHEMA,
     "catalogueDate": max(row.date for row in catalogue().rows),
     "python": f"CPython {platform.python_version()}",
     "platform": f"{platform.system().lower()}/{platform.machine().lower()}",

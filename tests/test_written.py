@@ -216,7 +216,7 @@ def test_a_link_is_written_through(tmp_path: Path, small: Path) -> None:
     link.symlink_to(real)
     assert run(["-f", str(small), "-o", f"json={link}"]) == 0
     assert link.is_symlink()
-    assert json.loads(real.read_text())["schemaVersion"] == "2.0"
+    assert json.loads(real.read_text())["schema"] == "cgaudit.audit/1"
 
 
 def test_a_closed_pipe_costs_no_report_file(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_closed_pipe_costs_no_report_file(tmp_path: Path) -> None:
         said = running.stderr.read()
     assert running.returncode == 141
     assert said == f"wrote yaml to {tmp_path / 'a.yaml'}\nwrote html to {tmp_path / 'a.html'}\n"
-    assert yaml.safe_load((tmp_path / "a.yaml").read_text())["schemaVersion"] == "2.0"
+    assert yaml.safe_load((tmp_path / "a.yaml").read_text())["schema"] == "cgaudit.audit/1"
     assert (tmp_path / "a.html").read_text().endswith("</html>\n")
 
 

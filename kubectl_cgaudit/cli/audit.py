@@ -72,13 +72,17 @@ def group(ctx: click.Context, /, to: str, outputs: tuple[str, ...], thresholds: 
 
 
 def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags: dict[str, Any]) -> int:
+
+    from kubectl_cgaudit.actions.remedies import acted
+    from kubectl_cgaudit.audit import records, run
+    from kubectl_cgaudit.audit import thresholds as judged
+    from kubectl_cgaudit.audit.saved import Saved
     from kubectl_cgaudit.cli.progress import Progress
     from kubectl_cgaudit.cli.reading import read
-    from kubectl_cgaudit.judge import scenario
-    from kubectl_cgaudit.judge import thresholds as judged
-    from kubectl_cgaudit.judge.build import audit
+    from kubectl_cgaudit.detect import target as targets
+    from kubectl_cgaudit.report.findings import described
 
-    target = scenario.parse(to)
+    target = targets.parse(to)
     wanted = output.parse(outputs, FORMATS, spared.inputs(flags, target.file), flags["baseline"])
     chosen = options.source(flags)
     judging = policy.read(flags["policy"], flags["baseline"], flags["fail_on"], flags["fail_on_certainty"])
@@ -86,8 +90,10 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
     cluster, rules = read(chosen, measured=False)
     with _no_cycles():
         with Progress("judging") as progress:
-            result = policy.judged(audit(cluster, rules, target, limits, stamp, progress), judging)
-        output.deliver_audit(result, wanted)
+            made = run.run(cluster, rules, target, limits, stamp, None, progress)
+            acting = acted(made, cluster, progress)
+            result = described(policy.judged(acting, judging))
+        output.deliver_audit(Saved(result, records.containers(result, made.tables, made.judged)), wanted)
     for what in result.coverage.unmatched:
         say(f"check what was said: {visible(what)}")
     return policy.exit_code(result, judging)

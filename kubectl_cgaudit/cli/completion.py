@@ -101,7 +101,7 @@ def _to(given: dict[str, Any], incomplete: str) -> Iterable[str]:
 
 
 def _thresholds(_: dict[str, Any], _incomplete: str) -> Iterable[str]:
-    from kubectl_cgaudit.judge.thresholds import Thresholds
+    from kubectl_cgaudit.audit.thresholds import Thresholds
 
     return [f"{name}=" for name in Thresholds().by_name()]
 

@@ -1,7 +1,7 @@
 """`kubectl cgaudit diff`."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -13,12 +13,15 @@ from kubectl_cgaudit.cli.codes import FOUND, INCOMPLETE
 from kubectl_cgaudit.cli.options import DEFAULT_TO
 from kubectl_cgaudit.cli.progress import Progress
 from kubectl_cgaudit.cli.repeatable import Repeatable
+from kubectl_cgaudit.detect import target as targets
+from kubectl_cgaudit.detect.target import Scenario
 from kubectl_cgaudit.errors import InputError, UsageError
-from kubectl_cgaudit.judge import scenario
-from kubectl_cgaudit.judge.audit import Audit
-from kubectl_cgaudit.judge.scenario import Scenario
 from kubectl_cgaudit.plain import as_json, as_yaml
 from kubectl_cgaudit.report.escape import visible
+
+if TYPE_CHECKING:
+    from kubectl_cgaudit.audit.model import Audit
+    from kubectl_cgaudit.audit.saved import Saved
 
 _FORMATS = ("table", "markdown", "json", "html", "yaml")
 _REMEDY = (
@@ -31,6 +34,7 @@ class _Head(Struct, rename="camel"):
     """Enough of a file to say what it is."""
 
     kind: str | None = None
+    schema: str | None = None
     schema_version: str | None = None
 
 
@@ -73,14 +77,14 @@ def diff_command(
     BEFORE and AFTER are snapshots, audits of -o json, or what kubectl get nodes,pods -A -o json printed. Of AFTER only
     its now counts. Exits with 3 if one of them is incomplete.
     """
-    from kubectl_cgaudit.judge.diff.build import diff
+    from kubectl_cgaudit.compare.diff.build import diff
 
-    target = scenario.parse(to) if to is not None else None
+    target = targets.parse(to) if to is not None else None
     wanted = output.parse(outputs, _FORMATS, (before, after, states, states_after, target.file if target else None))
     if before == after == "-":
         raise UsageError("- can be given once: there is one standard input")
     given = {"--to": to, "--states": states, "--threshold": thresholds}
-    first = _read(before, given, target or scenario.parse(DEFAULT_TO), states, thresholds)
+    first = _read(before, given, target or targets.parse(DEFAULT_TO), states, thresholds)
     second = _read(after, {"--states-after": states_after}, _STAYS, states_after, ())
     with Progress("comparing") as progress:
         result = diff(first, second, progress)
@@ -88,14 +92,14 @@ def diff_command(
     for name, side in (("before", result.before), ("after", result.after)):
         for gap in side.gaps:
             say(f"incomplete {name}: {visible(gap)}")
-    if states and not states_after and second.scenario.to == _STAYS.to and _open(second):
+    if states and not states_after and second.audit.target.to == _STAYS.to and _open(second.audit):
         say("--states is what BEFORE ran; what runs now is said with --states-after")
     if exit_code and result.summary.moved:
         return FOUND
     return 0 if result.before.complete and result.after.complete else INCOMPLETE
 
 
-def _open(audit: Audit) -> bool:
+def _open(audit: "Audit") -> bool:
     return any(node.confidence == "unknown" for node in audit.nodes)
 
 
@@ -112,14 +116,16 @@ def _text(each: output.Output, result: Any) -> str:
     return write[each.format](result)
 
 
-def _read(path: str, given: dict[str, Any], target: Scenario, states: str | None, thresholds: tuple[str, ...]) -> Audit:
+def _read(
+    path: str, given: dict[str, Any], target: Scenario, states: str | None, thresholds: tuple[str, ...]
+) -> "Saved":
     """The audit that a file holds, or that is made of it. `given` are the flags that a finished audit does not take."""
+    from kubectl_cgaudit.audit import records, run
+    from kubectl_cgaudit.audit import thresholds as judged
+    from kubectl_cgaudit.audit.saved import Saved, load
     from kubectl_cgaudit.collect import files, snapshot
     from kubectl_cgaudit.collect.input import name_of, read_bytes
     from kubectl_cgaudit.detect.states import load as load_states
-    from kubectl_cgaudit.judge import thresholds as judged
-    from kubectl_cgaudit.judge.build import audit
-    from kubectl_cgaudit.judge.saved import load
 
     data = read_bytes(path, _REMEDY)
     if _is_audit(data):
@@ -133,12 +139,15 @@ def _read(path: str, given: dict[str, Any], target: Scenario, states: str | None
     with Progress() as progress:
         cluster = files.of_bytes(data, path, progress)
     with Progress("judging") as progress:
-        return audit(cluster, rules, target, limits, None, progress)
+        made = run.run(cluster, rules, target, limits, None, None, progress)
+    return Saved(made.audit, records.containers(made.audit, made.tables, made.judged))
 
 
 def _is_audit(data: bytes) -> bool:
+    if data.startswith(b"PK"):
+        return True
     try:
         head = msgspec.json.decode(data, type=_Head)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
-    return head.kind is None and head.schema_version is not None
+    return head.kind is None and (head.schema is not None or head.schema_version is not None)

@@ -8,8 +8,8 @@ from kubectl_cgaudit.cli import options, output, spared
 from kubectl_cgaudit.cli.gaps import after_gaps, exit_code
 from kubectl_cgaudit.cli.named_nodes import find_node
 from kubectl_cgaudit.cli.nearby import absent, bare
-from kubectl_cgaudit.cli.reading import compare
-from kubectl_cgaudit.collect.model import Cluster, Pod
+from kubectl_cgaudit.cli.reading import predict
+from kubectl_cgaudit.collect.model import Cluster, Only, Pod
 from kubectl_cgaudit.errors import NotFoundError, UsageError
 
 
@@ -26,28 +26,29 @@ def explain_command(pod: str, to: str, outputs: tuple[str, ...], **flags: Any) -
 
     -o json and -o yaml have the numbers without the arithmetic: of tree's what is this pod's, and what is no pod's.
     """
-    from kubectl_cgaudit.judge import scenario
-    from kubectl_cgaudit.report import cgroups, explain
+    from kubectl_cgaudit.compare.views import view
+    from kubectl_cgaudit.detect import target as targets
+    from kubectl_cgaudit.report import explain, tree
 
-    target = scenario.parse(to)
+    target = targets.parse(to)
     wanted = output.parse(outputs, output.VIEW, spared.inputs(flags, target.file))
     before, _, name = bare(pod, "pod", "pods", "po").rpartition("/")
     given = flags["namespace"] or ""
     if not (before or given) or not name:
         missing = "namespace" if name else "pod"
         raise UsageError(f"{pod!r} names no {missing}; write NAMESPACE/POD, or give -n NAMESPACE")
-    cluster, comparisons = compare(target, flags, home=before)
+    cluster, tables = predict(target, flags, home=before, only=Only(pod=(before or given, name)))
     if given and before and all(each.namespace != before for each in cluster.pods):
         # As kubectl takes it: deploy/checkout -n shop.
         raise after_gaps(absent(given, name, cluster, before), cluster)
     found = _find(before or given, name, cluster)
-    comparison = find_node(found.node or "", cluster, comparisons)
+    node = view(find_node(found.node or "", cluster, tables.nodes))
     output.deliver_view(
         wanted,
-        lambda screen: explain.render(comparison, found, screen),
-        lambda: cgroups.data((comparison,), (found.namespace, found.name)),
+        lambda screen: explain.render(node, found, screen),
+        lambda: tree.data((node,), (found.namespace, found.name)),
     )
-    return exit_code(cluster, comparisons)
+    return exit_code(cluster, tables.nodes)
 
 
 def _find(namespace: str, name: str, cluster: Cluster) -> Pod:

@@ -2,22 +2,22 @@
 
 from collections.abc import Collection, Sequence
 
+from kubectl_cgaudit.audit import unanswered
+from kubectl_cgaudit.audit.cases import NodeCases
+from kubectl_cgaudit.audit.coverage import cover
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.codes import INCOMPLETE
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.errors import NotFoundError, UnreadError
-from kubectl_cgaudit.judge import unanswered
-from kubectl_cgaudit.judge.compare import Comparison
-from kubectl_cgaudit.judge.coverage import cover
 from kubectl_cgaudit.report.escape import visible
 
 
-def exit_code(cluster: Cluster, comparisons: Sequence[Comparison] = (), told: Collection[str] = ()) -> int:
+def exit_code(cluster: Cluster, nodes: Sequence[NodeCases] = (), told: Collection[str] = ()) -> int:
     """3 if something could not be read, else 0. What it was is said on stderr, but for kubelets whose nodes were all `told`.
 
-    `comparisons` are for who shows shares: on some nodes they cannot be said.
+    `nodes` are for who shows shares: on some nodes they cannot be said.
     """
-    coverage = cover(cluster, comparisons=comparisons)
+    coverage = cover(cluster, nodes=nodes)
     for gap in coverage.gaps:
         if gap.kind != unanswered.KIND or not set(gap.members) <= set(told):
             say(f"incomplete: {visible(gap.what)}: {visible(gap.why)}. {visible(gap.remedy)}.")

@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 import traceback
+import warnings
 from typing import NoReturn
 
 import click
@@ -24,6 +25,8 @@ _TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE"
 _PIPE_CLOSED = 141
 _NO_THREAD = "can't start new thread"
 """What Python says of it, and nothing else tells it from other errors."""
+_OLD_PROCESSOR = "Missing required CPU features"
+"""What Polars warns of before it crashes, with the features below it."""
 # What Python makes of bytes that are no UTF-8: https://peps.python.org/pep-0383/
 _NO_TEXT = re.compile("[\ud800-\udfff]")
 
@@ -70,6 +73,7 @@ def run(arguments: list[str]) -> int:
     stdout = sys.stdout
     try:
         _check_text(arguments)
+        warnings.filterwarnings("error", _OLD_PROCESSOR, RuntimeWarning)
         result = group.main(as_kubectl_takes_them(arguments), prog_name="kubectl cgaudit", standalone_mode=False)
         if sys.stdout is not None:
             click.echo(nl=False)
@@ -91,6 +95,8 @@ def run(arguments: list[str]) -> int:
         return _PIPE_CLOSED
     except (OSError, MemoryError, RuntimeError) as error:
         return _given_up(error)
+    except RuntimeWarning as warning:
+        return _fail_for_old_processor(str(warning))
     return result if isinstance(result, int) else 0
 
 
@@ -111,6 +117,18 @@ def _given_up(error: Exception) -> int:
     else:
         raise error
     return _fail(f"the system refuses something this needs: {why}; see ulimit -a, and free what is used up", 1)
+
+
+def _fail_for_old_processor(warning: str) -> int:
+    if not warning.startswith(_OLD_PROCESSOR):
+        raise RuntimeWarning(warning)
+    lacking = re.search(r"not detected:\s*(.+)", warning)
+    features = f" ({lacking[1]})" if lacking else ""
+    return _fail(
+        f"the installed Polars needs features that this processor lacks{features}; "
+        "install the build for older processors beside it: pip install 'polars[rtcompat]'",
+        1,
+    )
 
 
 def _print_no_more() -> None:

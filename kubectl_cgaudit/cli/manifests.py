@@ -99,9 +99,9 @@ def manifests_command(outputs: tuple[str, ...], **flags: Any) -> int:
 
 
 def _target(to: str | None) -> str | None:
-    from kubectl_cgaudit.judge import scenario
+    from kubectl_cgaudit.detect import target as targets
 
-    if to is not None and scenario.parse(to).file:
+    if to is not None and targets.parse(to).file:
         raise UsageError(f"--to: {to} is a file here, which the job does not have; name the target, such as v2+runtime")
     return to
 

@@ -6,12 +6,19 @@ from difflib import get_close_matches
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.errors import NotFoundError, UnreadError
-from kubectl_cgaudit.report.words import with_kind
 from kubectl_cgaudit.text import named
 
 _PODS = 5
 _NEAR = 3
 _SPACES = 10
+_SHORT = {
+    "Deployment": "deploy",
+    "StatefulSet": "sts",
+    "DaemonSet": "ds",
+    "CronJob": "cj",
+    "ReplicaSet": "rs",
+}
+"""Kinds as kubectl shortens them; the others are written as they are."""
 
 
 def in_doubt(cluster: Cluster, kind: str) -> bool:
@@ -71,6 +78,6 @@ def _instead(namespace: str, name: str, cluster: Cluster, owners: list[str]) -> 
 
 def _is(said: str, kind: str) -> bool:
     """Whether a kind is the one that was said, as kubectl lets it be written: deploy, Deployments, deployment.apps."""
-    short = with_kind("", kind).strip()
+    short = _SHORT.get(kind, kind.lower())
     written = (short, kind.lower(), f"{kind.lower()}s")
     return said.partition(".")[0].lower() in written if said else kind != "Pod"

@@ -15,11 +15,11 @@ class Outlet:
     """Takes the pieces of a report until it fails, which is noted in `failures`; then it takes no more."""
 
     def __init__(
-        self, sink: contextlib.AbstractContextManager[Callable[[str], None]], failures: list[Exception]
+        self, sink: contextlib.AbstractContextManager[Callable[[str | bytes], None]], failures: list[Exception]
     ) -> None:
         self._sink, self._failures = sink, failures
         self._opened = contextlib.ExitStack()
-        self._write: Callable[[str], None] | None = None
+        self._write: Callable[[str | bytes], None] | None = None
 
     @property
     def failed(self) -> bool:
@@ -33,7 +33,7 @@ class Outlet:
             self._failures.append(error)
         return self
 
-    def __call__(self, text: str) -> None:
+    def __call__(self, text: str | bytes) -> None:
         """Write the next piece."""
         if self._write is None:
             return

@@ -1,6 +1,7 @@
 """`-o FORMAT` and `-o FORMAT=PATH`: where the reports go."""
 
 import contextlib
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
@@ -15,15 +16,17 @@ from kubectl_cgaudit.cli.spared import place, places, spare
 from kubectl_cgaudit.cli.terminal import COLON, WithoutCommands, colour, draws, encoding_of, in_workflow, width
 from kubectl_cgaudit.errors import CgauditError, PipeClosedError, UsageError
 from kubectl_cgaudit.report.escape import visible
+from kubectl_cgaudit.report.formats import BINARY
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from kubectl_cgaudit.judge.audit import Audit
+    from kubectl_cgaudit.audit.saved import Saved
     from kubectl_cgaudit.report.screen import Screen
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FEW = 3
+_LARGE = 1 << 16
 _LEVEL = 6
 """Of gzip: more takes longer, and saves little of JSON."""
 VIEW = ("text", "json", "yaml")
@@ -85,7 +88,7 @@ def parse(
             raise UsageError(f"-o: there is no format {name!r}; there are {', '.join(formats)}")
         if equals and not path:
             raise UsageError(f"-o {value}: the path is missing; write {name}=FILE")
-        spare(path, read if name == "json" else read | places((baseline,)))
+        spare(path, read if name in ("json", "audit") else read | places((baseline,)))
         outputs.append(Output(name, path if path not in ("", "-") else None))
     if sum(output.path is None for output in outputs) > 1:
         raise UsageError("-o: two formats cannot share standard output; write all but one as FORMAT=FILE")
@@ -130,46 +133,60 @@ def _as(format_: str, data: object) -> str | Iterator[str]:
 
 
 def _together(texts: Iterator[str]) -> Iterator[str]:
-    # What needs no pieces does not wait until this is loaded.
-    from kubectl_cgaudit.report.pieces import together
+    """Yield the texts in larger pieces: one write for each would cost more than its making."""
+    kept: list[str] = []
+    size = 0
+    for text in texts:
+        kept.append(text)
+        size += len(text)
+        if size >= _LARGE:
+            yield "".join(kept)
+            kept.clear()
+            size = 0
+    yield "".join(kept)
 
-    return together(texts)
 
-
-def deliver_audit(audit: "Audit", outputs: Sequence[Output]) -> None:
-    """Write an audit in all formats that are wanted, its pods made once for all of them.
+def deliver_audit(saved: "Saved", outputs: Sequence[Output]) -> None:
+    """Write an audit in all formats that are wanted, its containers made once for all of them.
 
     Raises CgauditError when one cannot be written; the others are. No file is there in part.
     """
     from kubectl_cgaudit.cli.progress import Progress
-    from kubectl_cgaudit.collect.progress import silent
-    from kubectl_cgaudit.report.formats import render
-    from kubectl_cgaudit.report.pieces import Pieces, chunks
+    from kubectl_cgaudit.report import formats
 
     failures: list[Exception] = []
     with contextlib.ExitStack() as opened:
         outlets = [opened.enter_context(Outlet(_sink(output), failures)) for output in outputs]
-        in_pieces: list[tuple[Outlet, Pieces]] = []
+        writers = []
         for output, outlet in zip(outputs, outlets, strict=True):
-            report = render(output.format, audit, screen(output))
-            if isinstance(report, Pieces):
-                in_pieces.append((outlet, report))
+            if formats.has_records(output.format):
+                writers.append((outlet, formats.writer(output.format), output.format in formats.BINARY))
             else:
-                outlet(report)
-
-        def write(place: int, text: str) -> str:
-            in_pieces[place][0](text)
-            return ""
-
-        # On a terminal that shows a report, or `less` does, the line would stand in the middle of it.
-        unseen = all(output.path and not is_device(output.path) for output in outputs)
-        with Progress("writing") as progress:
-            for _ in chunks([pieces for _, pieces in in_pieces], audit, write, progress if unseen else silent):
-                if len(failures) == len(outlets):
-                    break
+                outlet(formats.text(output.format, saved, screen(output)))
+        for outlet, writer, binary in writers:
+            _hand(outlet, writer.head(saved.audit), binary=binary)
+        if writers:
+            # On a terminal that shows a report, or `less` does, the line would stand in the middle of it.
+            unseen = all(output.path and not is_device(output.path) for output in outputs)
+            with Progress("writing") as progress:
+                for done, table in enumerate(saved.containers.frames()):
+                    if unseen:
+                        progress("records", done, done + 1)
+                    for outlet, writer, binary in writers:
+                        _hand(outlet, [writer.records(table)], binary=binary)
+                    if len(failures) == len(outlets):
+                        break
+        for outlet, writer, binary in writers:
+            _hand(outlet, writer.tail(), binary=binary)
     for output, outlet in zip(outputs, outlets, strict=True):
         _tell(output, outlet)
     raise_one(failures)
+
+
+def _hand(outlet: Outlet, parts: Iterable[bytes], *, binary: bool) -> None:
+    for part in parts:
+        if not outlet.failed:
+            outlet(part if binary else part.decode())
 
 
 def _tell(output: Output, outlet: Outlet) -> None:
@@ -178,26 +195,60 @@ def _tell(output: Output, outlet: Outlet) -> None:
 
 
 @contextlib.contextmanager
-def _sink(output: Output) -> Iterator[Callable[[str], None]]:
+def _sink(output: Output) -> Iterator[Callable[[str | bytes], None]]:
     """Where a report's pieces go; a file is there when all is well at the end, in gzip if its name ends with .gz."""
+    _end_at_ctrl_c()
     path = output.path
     if path is None:
-        yield _for_ci(_shower(output), output.format)
+        if output.format in BINARY:
+            yield _binary(output)
+        else:
+            yield _for_ci(_shower(output), output.format)
         return
     packs = path.endswith(".gz")
     pack, rest = _packing() if packs else (bytes, bytes)
     with saving(path) as file:
-        if packs and file.isatty():
-            raise CgauditError(f"{path} is a terminal, and gzip is not for one; choose another path")
+        packed = "gzip" if packs else output.format if output.format in BINARY else ""
+        if packed and file.isatty():
+            raise CgauditError(f"{path} is a terminal, and {packed} is not for one; choose another path")
+        if output.format in BINARY and not packs and in_workflow() and not is_file(file):
+            raise CgauditError(
+                f"{output.format} is no text, and {path} may be the log of this job; choose another path"
+            )
 
-        def write(text: str) -> None:
-            _put(path, file, pack(text.encode("utf-8", errors="backslashreplace")))
+        def write(text: str | bytes) -> None:
+            data = text if isinstance(text, bytes) else text.encode("utf-8", errors="backslashreplace")
+            _put(path, file, pack(data))
 
-        yield write if packs or is_file(file) else _for_ci(write, output.format)
+        yield write if packed or is_file(file) else _for_ci(write, output.format)
         _put(path, file, rest())
 
 
-def _for_ci(write: Callable[[str], None], name: str) -> Callable[[str], None]:
+def _end_at_ctrl_c() -> None:
+    """Let SIGINT end a write that waits for who reads: with Polars' handler for it the system goes on waiting."""
+    # SA_RESTART: https://man7.org/linux/man-pages/man7/signal.7.html
+    if hasattr(signal, "siginterrupt"):
+        signal.siginterrupt(signal.SIGINT, True)
+
+
+def _binary(output: Output) -> Callable[[str | bytes], None]:
+    """Hand over what is no text, in which nothing can be written as an escape: not where somebody or a CI runner reads it."""
+    if sys.stdout is not None and sys.stdout.isatty():
+        raise CgauditError(f"{output.format} is no text, and standard output is a terminal; {_INSTEAD}")
+    if in_workflow() and not _kept():
+        raise CgauditError(f"{output.format} is no text, and standard output may be the log of this job; {_INSTEAD}")
+    return lambda data: hand_over(data)
+
+
+def _kept() -> bool:
+    """Whether standard output goes to a file."""
+    try:
+        return is_file(sys.stdout.buffer)
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
+def _for_ci(write: Callable[[Any], None], name: str) -> Callable[[Any], None]:
     """`write`, and where GitHub's runner reads what is written, without what it would take for commands."""
     return WithoutCommands(write, _COLONS.get(name, COLON)) if in_workflow() else write
 

@@ -16,9 +16,8 @@ from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.report.escape import visible
 
 if TYPE_CHECKING:
-    from kubectl_cgaudit.judge.audit import Audit, Certainty, Finding, Settle, Severity
-    from kubectl_cgaudit.judge.baseline import Baseline
-    from kubectl_cgaudit.judge.policy.types import Policy
+    from kubectl_cgaudit.audit.model import Audit, Certainty, Finding, Question, Severity
+    from kubectl_cgaudit.audit.policy import Policy
 
 F = TypeVar("F", bound=Callable[..., Any])
 LEVELS = ("none", "low", "medium", "high", "critical")
@@ -65,7 +64,8 @@ class Judging(NamedTuple):
     fail_on: "Severity | None"
     certainty: "Certainty"
     policy: "Policy | None"
-    baseline: "Baseline | None"
+    baseline: "tuple[str, Audit] | None"
+    """Its name, and what it found."""
 
     def thresholds(self, flags: tuple[str, ...]) -> tuple[str, ...]:
         """Those of the policy and those of --threshold, which win."""
@@ -81,12 +81,11 @@ def policy_options(command: F) -> F:
 
 def read(policy: str | None, baseline: str | None, fail_on: str, fail_on_certainty: str) -> Judging:
     """Read the files, before a cluster is asked. Raises UsageError and InputError."""
+    from kubectl_cgaudit.audit.model import CERTAINTIES as ALL
+    from kubectl_cgaudit.audit.model import SEVERITIES
+    from kubectl_cgaudit.audit.policy import load
+    from kubectl_cgaudit.audit.saved import REMEDY, load_audit
     from kubectl_cgaudit.collect.input import read_bytes
-    from kubectl_cgaudit.judge import baseline as baselines
-    from kubectl_cgaudit.judge.audit import CERTAINTIES as ALL
-    from kubectl_cgaudit.judge.audit import SEVERITIES
-    from kubectl_cgaudit.judge.policy.read import load
-    from kubectl_cgaudit.judge.saved import REMEDY
 
     for flag, path in (("--policy", policy), ("--baseline", baseline)):
         refuse_empty(flag, (path,))
@@ -96,26 +95,27 @@ def read(policy: str | None, baseline: str | None, fail_on: str, fail_on_certain
         next((severity for severity in SEVERITIES if severity == fail_on), None),
         next(certainty for certainty in ALL if certainty == fail_on_certainty),
         load(policy) if policy else None,
-        baselines.load(read_bytes(baseline, REMEDY), Path(baseline).name) if baseline else None,
+        (Path(baseline).name, load_audit(read_bytes(baseline, REMEDY), Path(baseline).name)) if baseline else None,
     )
 
 
 def judged(audit: "Audit", judging: Judging) -> "Audit":
     """The audit under the policy, and against the baseline. Raises UsageError where it is another migration's."""
     if judging.policy:
-        from kubectl_cgaudit.judge.policy.apply import apply
+        from kubectl_cgaudit.audit.policy import apply
 
         audit = apply(judging.policy, audit, _today() if judging.policy.dated else None)
     if judging.baseline:
-        from kubectl_cgaudit.judge.baseline import against
+        from kubectl_cgaudit.audit.baseline import against
 
-        audit = against(judging.baseline, audit)
+        source, earlier = judging.baseline
+        audit = against(earlier, source, audit)
     return audit
 
 
 def again(audit: "Audit", judging: Judging, source: str) -> "Audit":
     """The same for a saved audit. Raises UsageError for what was settled when it was made."""
-    from kubectl_cgaudit.judge.thresholds import parse
+    from kubectl_cgaudit.audit.thresholds import parse
 
     for flag, given, had in (
         ("--policy", judging.policy, audit.policy),
@@ -128,7 +128,7 @@ def again(audit: "Audit", judging: Judging, source: str) -> "Audit":
     said = judging.thresholds(())
     wanted = parse(said).by_name()
     for name in [each.partition("=")[0] for each in said]:
-        if audit.scenario.thresholds.get(name) != wanted[name]:
+        if audit.target.thresholds.get(name) != wanted[name]:
             raise UsageError(
                 f"{source} was audited with another threshold {name} than the policy sets; audit anew with --policy"
             )
@@ -140,7 +140,7 @@ def exit_code(audit: "Audit", judging: Judging) -> int:
 
     Why, and what would decide it, is said on stderr in one line.
     """
-    from kubectl_cgaudit.judge.standing import at_or_above
+    from kubectl_cgaudit.audit.standing import at_or_above
     from kubectl_cgaudit.text import counted
 
     complete = 0 if audit.coverage.complete else INCOMPLETE
@@ -159,32 +159,39 @@ def exit_code(audit: "Audit", judging: Judging) -> int:
 
 def _undecided(audit: "Audit", findings: "list[Finding]", level: "Severity") -> str:
     """Return which finding it hangs on, the command that settles it, and the line that accepts the default."""
-    from kubectl_cgaudit.judge.standing import surely
+    from kubectl_cgaudit.audit.standing import surely
 
-    first, settle = _deciding(audit, findings)
+    first, question = _deciding(audit, findings)
     worse = "" if level == "critical" else " or worse"
     words = _condition(first) or f"with certainty {surely(first, level)}"
     what = f"{first.rule} ({first.subject.title}) is {level}{worse} {words}"
-    if settle is None:
+    if question is None:
         return f"{what}. `kubectl cgaudit nodes` says how surely each node is known; --kubelet measures it."
-    command = settle.commands[0]
-    where = "" if settle.nodes[0] in command.command else f" on {settle.nodes[0]}"
-    answer = "accept the default" if settle.confidence == "probable" else "say what you saw"
+    command = question.commands[0]
+    where = "" if question.nodes[0] in command.command else f" on {question.nodes[0]}"
+    answer = "accept the default" if question.confidence == "probable" else "say what you saw"
     look = f"`{command.command}`{where} ({command.shows})"
-    return f"{what}. Settle it with {look}; or {answer} with --states FILE: `{settle.states}`"
+    return f"{what}. Settle it with {look}; or {answer} with --states FILE: `{question.states}`"
 
 
 def _condition(finding: "Finding") -> str:
-    return finding.graver.when if finding.graver and finding.graver.when else finding.when
+    """What it depends on, in words; empty where it holds in every case."""
+    from kubectl_cgaudit.audit.condition import condition
+
+    if finding.graver and finding.graver.when:
+        return f"if {finding.graver.when}"
+    every = finding.detail.get("conditions", [])
+    as_severe = [case.when for case in finding.cases if case.severity == finding.severity]
+    return condition(as_severe, every) if every and as_severe else ""
 
 
-def _deciding(audit: "Audit", findings: "list[Finding]") -> "tuple[Finding, Settle | None]":
+def _deciding(audit: "Audit", findings: "list[Finding]") -> "tuple[Finding, Question | None]":
     """Return the finding that hangs on the question that decides most, and that question."""
-    for settle in audit.settle:
-        words = _WORDS.get(settle.about.partition(":")[0], "")
+    for question in audit.questions:
+        words = _WORDS.get(question.about.partition(":")[0], "")
         for finding in findings:
-            if words and words in _condition(finding) and settle.commands:
-                return finding, settle
+            if words and words in _condition(finding) and question.commands:
+                return finding, question
     return findings[0], None
 
 

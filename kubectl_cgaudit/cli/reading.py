@@ -2,20 +2,24 @@
 
 from typing import Any
 
+import msgspec
+
+from kubectl_cgaudit.audit.cases import node_cases
+from kubectl_cgaudit.audit.inputs import Tables, tables
+from kubectl_cgaudit.audit.run import Run, run
+from kubectl_cgaudit.audit.thresholds import Thresholds
+from kubectl_cgaudit.audit.unmatched import unmatched
 from kubectl_cgaudit.cli import options
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.progress import Progress as ProgressLine
-from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.collect.model import Cluster, Only
 from kubectl_cgaudit.collect.progress import Progress
 from kubectl_cgaudit.collect.reduce import Selects
 from kubectl_cgaudit.collect.selector import parse
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.detect.states import Rule
+from kubectl_cgaudit.detect.target import Scenario
 from kubectl_cgaudit.errors import InterruptedAuditError, UsageError
-from kubectl_cgaudit.judge.compare import Comparison
-from kubectl_cgaudit.judge.compare import compare as compare_nodes
-from kubectl_cgaudit.judge.scenario import Scenario
-from kubectl_cgaudit.judge.unmatched import unmatched
 from kubectl_cgaudit.report.escape import visible
 
 _PROXY_WARNING = (
@@ -24,37 +28,61 @@ _PROXY_WARNING = (
 )
 
 
-def read(chosen: options.Source, *, measured: bool = True) -> tuple[Cluster, tuple[Rule, ...]]:
+def read(
+    chosen: options.Source, *, measured: bool = True, only: Only | None = None
+) -> tuple[Cluster, tuple[Rule, ...]]:
     """Read the input, with progress for whoever watches, and the warning that nodes/proxy deserves."""
     rules = states.load(chosen.states) if chosen.states else ()
     if chosen.kubelet == "proxy":
         say(_PROXY_WARNING)
     with ProgressLine() as progress:
         try:
-            return collect(chosen, progress, measured=measured), rules
+            return collect(chosen, progress, measured=measured, only=only), rules
         except KeyboardInterrupt:
             raise InterruptedAuditError(progress.last) from None
 
 
-def compare(target: Scenario, flags: dict[str, Any], home: str = "") -> tuple[Cluster, tuple[Comparison, ...]]:
-    """Read the input and compare its nodes. What of --states and --to speaks of nothing there is said on stderr.
+def predict(
+    target: Scenario, flags: dict[str, Any], home: str = "", only: Only | None = None
+) -> tuple[Cluster, Tables]:
+    """Read the input and make the tables of its nodes. What of --states and --to speaks of nothing there is said on stderr.
 
-    `home` is the namespace that is read where not all of them can be and none is chosen.
+    `home` is the namespace that is read where not all of them can be and none is chosen. `only` says of a running
+    cluster which nodes are needed; what is said of others is no mistake then.
     """
+    chosen = _without_labels(flags, home)
+    if only and target.like:
+        only = msgspec.structs.replace(only, nodes=(*only.nodes, target.like))
+    cluster, rules = read(chosen, only=only)
+    with ProgressLine("predicting") as progress:
+        nodes = node_cases(cluster, rules, target, progress)
+        found = tables(nodes, cluster)
+    for what in unmatched(cluster, nodes, rules, target) if chosen.files or not only else ():
+        say(f"check what was said: {visible(what)}")
+    return cluster, found
+
+
+def read_audited(target: Scenario, flags: dict[str, Any]) -> tuple[Cluster, Run]:
+    """Read the input and audit it with the thresholds that are set by default."""
+    chosen = _without_labels(flags)
+    cluster, rules = read(chosen)
+    with ProgressLine("predicting") as progress:
+        found = run(cluster, rules, target, Thresholds(), None, None, progress)
+    for what in found.audit.coverage.unmatched:
+        say(f"check what was said: {visible(what)}")
+    return cluster, found
+
+
+def _without_labels(flags: dict[str, Any], home: str = "") -> options.Source:
     chosen = options.source(flags)._replace(home=home)
     if chosen.selector:
         raise UsageError(
             "-l chooses the pods that an audit reports, not nodes, and would change nothing here; leave it out"
         )
-    cluster, rules = read(chosen)
-    with ProgressLine("predicting") as progress:
-        comparisons = compare_nodes(cluster, rules, target, progress)
-    for what in unmatched(cluster, comparisons, rules, target):
-        say(f"check what was said: {visible(what)}")
-    return cluster, comparisons
+    return chosen
 
 
-def collect(chosen: options.Source, progress: Progress, *, measured: bool = True) -> Cluster:
+def collect(chosen: options.Source, progress: Progress, *, measured: bool = True, only: Only | None = None) -> Cluster:
     """Read the files or the cluster; without `measured` only what an audit needs that asks no kubelet."""
     measured = measured or chosen.kubelet is not None
     folder = _folder(chosen)
@@ -84,7 +112,7 @@ def collect(chosen: options.Source, progress: Progress, *, measured: bool = True
     asked = None
     if chosen.kubelet in ("proxy", "direct"):
         asked = live.Kubelets(chosen.kubelet == "direct", chosen.kubelet_insecure, chosen.timeout_seconds)
-    cluster = live.read(connection, chosen.namespace, selects, words, progress, asked, measured=measured)
+    cluster = live.read(connection, chosen.namespace, selects, words, progress, asked, measured=measured, only=only)
     return _with_saved(cluster, chosen)
 
 

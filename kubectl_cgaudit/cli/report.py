@@ -27,11 +27,13 @@ def report_command(
     FILE is what -o json wrote, gzip or not; - is standard input. An incomplete audit exits with 3 again. A policy and a
     baseline are part of the audit they were given for; where it has none, they may be given here.
     """
+    from kubectl_cgaudit.audit.saved import REMEDY, load
     from kubectl_cgaudit.collect.input import name_of, read_bytes
-    from kubectl_cgaudit.judge.saved import REMEDY, load
+    from kubectl_cgaudit.report.findings import described
 
     wanted = output.parse(outputs, FORMATS, (file, policy), baseline)
     judging = policies.read(policy, baseline, fail_on, fail_on_certainty)
-    audit = policies.again(load(read_bytes(file, REMEDY), name_of(file)), judging, name_of(file))
-    output.deliver_audit(audit, wanted)
+    saved = load(read_bytes(file, REMEDY), name_of(file))
+    audit = described(policies.again(saved.audit, judging, name_of(file)))
+    output.deliver_audit(saved._replace(audit=audit), wanted)
     return policies.exit_code(audit, judging)

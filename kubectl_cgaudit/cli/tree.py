@@ -8,7 +8,9 @@ from kubectl_cgaudit.cli import options, output, spared
 from kubectl_cgaudit.cli.aside import say
 from kubectl_cgaudit.cli.gaps import exit_code
 from kubectl_cgaudit.cli.named_nodes import of_nodes, without_trees
-from kubectl_cgaudit.cli.reading import compare
+from kubectl_cgaudit.cli.nearby import bare
+from kubectl_cgaudit.cli.reading import predict
+from kubectl_cgaudit.collect.model import Only
 from kubectl_cgaudit.report.escape import visible
 
 
@@ -25,17 +27,20 @@ def tree_command(node: tuple[str, ...], to: str, outputs: tuple[str, ...], **fla
 
     Pods of every namespace are shown, whatever -n says: they compete.
     """
-    from kubectl_cgaudit.judge import scenario
-    from kubectl_cgaudit.report import cgroups
+    from kubectl_cgaudit.compare.views import views
+    from kubectl_cgaudit.detect import target as targets
+    from kubectl_cgaudit.report import tree
 
-    target = scenario.parse(to)
+    target = targets.parse(to)
     wanted = output.parse(outputs, output.VIEW, spared.inputs(flags, target.file))
-    cluster, comparisons = compare(target, flags)
-    shown = of_nodes(node, cluster, comparisons)
+    names = tuple(bare(each, "node", "nodes", "no") for each in node)
+    cluster, tables = predict(target, flags, only=Only(names) if names else None)
+    shown = {each.node.name for each in of_nodes(node, cluster, tables.nodes)}
     if not shown:
         say(f"there is no Linux node that reports its CPU; there are {visible(without_trees(cluster))}")
-    output.deliver_view(wanted, lambda screen: cgroups.as_text(shown, screen), lambda: cgroups.data(shown))
-    return exit_code(cluster, comparisons)
+    found = [each for each in views(tables) if each.name in shown]
+    output.deliver_view(wanted, lambda screen: tree.as_text(found, screen), lambda: tree.data(found))
+    return exit_code(cluster, tables.nodes)
 
 
 options.hide(tree_command, "selector")

@@ -28,7 +28,7 @@ def verify_command(outputs: tuple[str, ...], **flags: Any) -> int:
     Exits with 4 if anything differs, with 3 if nothing was compared, a kubelet did not answer, or left out most of its
     containers.
     """
-    from kubectl_cgaudit.judge.verify import verify
+    from kubectl_cgaudit.compare.verify import verify
     from kubectl_cgaudit.report import verify as report
 
     wanted = output.parse(outputs, output.VIEW, spared.inputs(flags))

@@ -34,12 +34,12 @@ def version_command(outputs: tuple[str, ...]) -> int:
 
 def facts() -> dict[str, str]:
     """The version, the JSON schema's, the newest row of the catalogue (YYYY-MM-DD), Python and the platform."""
+    from kubectl_cgaudit.audit.model import SCHEMA
     from kubectl_cgaudit.detect.catalogue import catalogue
-    from kubectl_cgaudit.judge.audit import SCHEMA_VERSION
 
     return {
         "version": __version__,
-        "schemaVersion": SCHEMA_VERSION,
+        "schemaVersion": SCHEMA,
         "catalogueDate": max(row.date for row in catalogue().rows),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": f"{platform.system().lower()}/{platform.machine().lower()}",

@@ -48,6 +48,10 @@ class Assembly:
         """Whether any Node has come."""
         return bool(self._nodes)
 
+    def has_node(self, name: str) -> bool:
+        """Whether the Node of this name has come."""
+        return name in self._nodes
+
     @property
     def bad(self) -> int:
         """How many objects could not be decoded."""

@@ -48,7 +48,7 @@ def read(
             data = held.get(path) or read_bytes(path, SAVE)
             if snapshot.is_snapshot(data):
                 snapshot.alone(paths, path)
-                return snapshot.decode(data, path, selects, filter_text)
+                return snapshot.decode(data, path, selects, filter_text, measured=measured)
             _add(data, path, assembly, progress)
             if not can_be_reread(path):
                 held[path] = data

@@ -43,7 +43,7 @@ class Input:
 
     def __init__(self, path: str, file: io.BufferedReader) -> None:
         self._path, self._taken = path, 0
-        self._said, self._limit = _limit()
+        self._said, self._limit = input_limit()
         self._packed = file.peek(len(_GZIP)).startswith(_GZIP)
         self._file = cast("BinaryIO", gzip.GzipFile(fileobj=file)) if self._packed else file
         self.size = None if self._packed else _size(file)
@@ -149,7 +149,7 @@ def _size(file: io.BufferedReader) -> int | None:
     return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
-def _limit() -> tuple[str, int]:
+def input_limit() -> tuple[str, int]:
     """Return the limit in words and in bytes. Raises UsageError where the variable is no size."""
     said = os.environ.get(LIMIT) or _USUAL_LIMIT
     found = _SIZE.fullmatch(said)

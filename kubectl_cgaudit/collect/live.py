@@ -11,7 +11,7 @@ from kubectl_cgaudit.collect import json_objects, kubelet, memory, wire
 from kubectl_cgaudit.collect.assemble import Assembly, pods_by_node, with_answers
 from kubectl_cgaudit.collect.http import Ahead, RequestError, UnreachableError, printable
 from kubectl_cgaudit.collect.kubeconfig import Connection
-from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers
+from kubectl_cgaudit.collect.model import Cluster, Gap, KubeletAnswers, Only
 from kubectl_cgaudit.collect.pages import PAGE_SIZE, Page, Resource, pages
 from kubectl_cgaudit.collect.progress import Progress
 from kubectl_cgaudit.collect.reduce import Selects
@@ -71,13 +71,15 @@ def read(
     kubelets: Kubelets | None = None,
     *,
     measured: bool = True,
+    only: Only | None = None,
 ) -> Cluster:
     """Read nodes, all pods, their owners, and the kubelets if asked; `measured` keeps what their answers are compared with.
 
+    With `only` these nodes and their pods alone are asked for. All is read where one of them is not there or may not be
+    read: what is said then needs the others.
     Raises ClusterError when there is nothing to go on, UsageError when kubelets are to be asked as somebody else.
     """
     memory.share()
-    assembly = Assembly(selects, filter_text, measured=measured or kubelets is not None)
     with Api(connection) as api:
         if kubelets and kubelets.direct and api.impersonated:
             raise UsageError(
@@ -89,23 +91,65 @@ def read(
                 "--kubelet=direct needs the credentials of the kubeconfig, and none are used as its server is http://; "
                 "use --kubelet=proxy, or correct the server to https://"
             )
-        if api.unverified:
-            assembly.notes.append("TLS verification is off, as the kubeconfig says")
-        if not api.encrypted:
-            assembly.notes.append(
-                "The connection to the API server is not encrypted (http://): no credentials were sent"
-            )
-        read_nodes(api, assembly, progress)
-        beside = _Beside(api, assembly)
-        read_pods(api, namespace, assembly, progress)
-        beside.finish(progress)
+        kept = measured or kubelets is not None
+        assembly = _read_only(api, only, Assembly(selects, filter_text, measured=kept), progress) if only else None
+        if assembly is None:
+            assembly = Assembly(selects, filter_text, measured=kept)
+            read_nodes(api, assembly, progress)
+            beside = _Beside(api, assembly)
+            read_pods(api, namespace, assembly, progress)
+            beside.finish(progress)
+            del beside
+        _note_connection(api, assembly)
         # Whoever may create a pod could end the audit with it, and who audits could not mend that.
         assembly.leave_out_bad({each.kind: each.instead for each in OPTIONAL})
         assembly.name_unlike("read more than once, and not alike: the first was taken", "Run the audit again")
         cluster = assembly.cluster(api.source)
-        del assembly, beside
+        del assembly
         memory.give_back()
         return cluster if kubelets is None else with_answers(cluster, _ask(api, cluster, kubelets, progress))
+
+
+def _note_connection(api: Api, assembly: Assembly) -> None:
+    if api.unverified:
+        assembly.notes.insert(0, "TLS verification is off, as the kubeconfig says")
+    if not api.encrypted:
+        assembly.notes.insert(
+            0, "The connection to the API server is not encrypted (http://): no credentials were sent"
+        )
+
+
+def _read_only(api: Api, only: Only, assembly: Assembly, progress: Progress) -> Assembly | None:
+    """Read some nodes and their pods; None where that does not tell all that is to be said of them."""
+    # https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors
+    names = list(only.nodes)
+    if only.pod:
+        space, name = only.pod
+        own = msgspec.structs.replace(PODS, path=f"/api/v1/namespaces/{quote(space, safe='')}/pods")
+        found = assembly.aside()
+        _read_where(api, own, "metadata.name", name, found, progress)
+        pods = found.cluster(api.source).pods
+        if len(pods) != 1 or not pods[0].node:
+            return None
+        names.append(pods[0].node)
+    for name in dict.fromkeys(names):
+        for resource, field in ((NODES, "metadata.name"), (PODS, "spec.nodeName")):
+            if not _read_where(api, resource, field, name, assembly, progress):
+                return None
+        if not assembly.has_node(name):
+            return None
+    for resource in OPTIONAL:
+        # The owners of all pods would be read, to name those of a few.
+        if resource.kind not in ("ReplicaSet", "Job"):
+            read_optional(api, resource, assembly, progress)
+    return assembly
+
+
+def _read_where(api: Api, resource: Resource, field: str, value: str, assembly: Assembly, progress: Progress) -> bool:
+    """Read the objects that have this value in a field; False where not all came."""
+    query = f"&fieldSelector={quote(f'{field}={value}', safe='')}"
+    listed = list_all(api, msgspec.structs.replace(resource, query=query), assembly, progress)
+    return not (listed.failure or listed.withheld or listed.mixed or assembly.bad)
 
 
 class _Beside:

@@ -283,3 +283,11 @@ class Cluster(Struct, frozen=True):
     kubelets: dict[str, KubeletAnswers] | None
     """What the kubelets answered; None if they were not asked."""
     reading: Reading
+
+
+class Only(Struct, frozen=True):
+    """What a view of single nodes needs of a cluster: the nodes of these names, and the one of this pod."""
+
+    nodes: tuple[str, ...] = ()
+    pod: tuple[str, str] | None = None
+    """Namespace and name."""

@@ -135,9 +135,10 @@ def is_snapshot(data: bytes) -> bool:
     return bool(_BEGINNING.match(data))
 
 
-def decode(data: bytes, path: str, selects: Selects, filter_text: str) -> Cluster:
-    """The cluster in `data`, which `path` held. Raises InputError where it is damaged or of another major version,
-    and UsageError when `selects` asks for the labels of a pod.
+def decode(data: bytes, path: str, selects: Selects, filter_text: str, *, measured: bool = True) -> Cluster:
+    """The cluster in `data`, which `path` held; without `measured` what only a kubelet's answers are compared with is left out,
+    unless there are some. Then replicas are alike. Raises InputError where it is damaged or of another major version, and
+    UsageError when `selects` asks for the labels of a pod.
     """
     source = name_of(path)
     try:
@@ -154,9 +155,12 @@ def decode(data: bytes, path: str, selects: Selects, filter_text: str) -> Cluste
         raise InputError(f"{source} is a damaged snapshot: {problem}; {REMEDY}")
     labels, same = _NoLabels(), Same()
     name = source if path == "-" else Path(path).name
+    measured = measured or bool(saved.kubelets)
     return Cluster(
         nodes=saved.nodes,
-        pods=tuple(_pod(each, same, selected=selects(each.namespace, labels)) for each in saved.pods),
+        pods=tuple(
+            _pod(each, same, selected=selects(each.namespace, labels), measured=measured) for each in saved.pods
+        ),
         replicasets=_table(saved.replicasets),
         jobs=_table(saved.jobs),
         runtime_classes=saved.runtime_classes,
@@ -170,9 +174,17 @@ def _saved(pod: Pod) -> _Pod:
     return _Pod(**{**asdict(pod.alike), "name": pod.name, "uid": pod.uid, "node": pod.node, "selected": True})
 
 
-def _pod(saved: _Pod, same: Same, *, selected: bool) -> Pod:
+def _pod(saved: _Pod, same: Same, *, selected: bool, measured: bool) -> Pod:
     alike = {field: getattr(saved, field) for field in Alike.__struct_fields__} | {"selected": selected}
-    return Pod(saved.name, saved.uid, same(saved.node), same(Alike(**alike)))
+    if not measured:
+        alike["containers"] = same(tuple([_unmeasured(each) for each in saved.containers]))
+    return Pod(saved.name, saved.uid if measured else "", same(saved.node), same(Alike(**alike)))
+
+
+def _unmeasured(container: Container) -> Container:
+    if container.runtime_id is None and container.started is None:
+        return container
+    return replace(container, runtime_id=None, started=None)
 
 
 def alone(paths: tuple[str, ...], snapshot: str) -> None:

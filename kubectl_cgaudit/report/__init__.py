@@ -1,1 +1,1 @@
-"""Stage 5: one renderer a format. A renderer turns an audit into text, and does nothing else."""
+"""Every format, and all words: a file for each."""

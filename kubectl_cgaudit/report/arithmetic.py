@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from kubectl_cgaudit.cgroups import crio
 from kubectl_cgaudit.cgroups.pods import container_limit, pod_level_resources, pod_request
+from kubectl_cgaudit.cgroups.quota import milli_to_quota
 from kubectl_cgaudit.cgroups.version import KubeletVersion
 from kubectl_cgaudit.cgroups.weights import Formula, milli_to_shares, weight_of
 from kubectl_cgaudit.collect.model import COMPETING, CPU_QUOTA, RESOURCES, Container, Pod
+from kubectl_cgaudit.compare.cgroups import Cgroup
 from kubectl_cgaudit.detect.runtime import ContainerFormula
 from kubectl_cgaudit.detect.state import Setup
-from kubectl_cgaudit.predict.quota import milli_to_quota
-from kubectl_cgaudit.predict.tree import Cgroup
-from kubectl_cgaudit.report.words import counted, percent
+from kubectl_cgaudit.text import counted, percent
 
 _MOST_SIBLINGS = 8
 

@@ -3,7 +3,6 @@
 import re
 
 _STYLES = {
-    "may-stop": "1;31",
     "stops": "1;31",
     "loses": "1;31",
     "unknown": "1;33",

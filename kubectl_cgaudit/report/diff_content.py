@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from kubectl_cgaudit.judge.diff.types import (
+from kubectl_cgaudit.compare.diff.types import (
     OUTCOMES,
     SAID_TO_STOP,
     Diff,

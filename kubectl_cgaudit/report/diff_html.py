@@ -4,7 +4,7 @@ from functools import cache
 
 from jinja2 import Environment
 
-from kubectl_cgaudit.judge.diff.types import OUTCOMES, Diff, Outcome
+from kubectl_cgaudit.compare.diff.types import OUTCOMES, Diff, Outcome
 from kubectl_cgaudit.report import diff_content as content
 from kubectl_cgaudit.report import page
 from kubectl_cgaudit.report.cuts import Limits, first, fit

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kubectl_cgaudit.judge.diff.types import OUTCOMES, Diff
+from kubectl_cgaudit.compare.diff.types import OUTCOMES, Diff
 from kubectl_cgaudit.report import diff_content as content
 from kubectl_cgaudit.report.colour import paint
 from kubectl_cgaudit.report.diff_content import Row

@@ -1,18 +1,16 @@
 """`explain`: the way from the root to one pod and its containers, drawn as a tree with the arithmetic of each level."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 
+from kubectl_cgaudit.audit.condition import condition
 from kubectl_cgaudit.collect.model import Pod
+from kubectl_cgaudit.compare.views import CaseView, NodeView
 from kubectl_cgaudit.detect.state import Setup
-from kubectl_cgaudit.judge.compare import Case, Comparison
-from kubectl_cgaudit.judge.pods import fate, runs_in_part
-from kubectl_cgaudit.report.beside import beside
-from kubectl_cgaudit.report.content import distinct
-from kubectl_cgaudit.report.drawing import bar, below, branches
-from kubectl_cgaudit.report.explain_levels import Level, levels
+from kubectl_cgaudit.report.levels import Level, levels
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, grid, middle, wrap
-from kubectl_cgaudit.report.words import number, percent
+from kubectl_cgaudit.report.tree import below, beside, branches
+from kubectl_cgaudit.text import number, percent
 
 _HEADS = (
     Column("CGROUP", middle, 20),
@@ -22,25 +20,26 @@ _HEADS = (
     Column("OF NODE", right=True),
 )
 _WHEN = 1
+_BAR = 8
 
 
-def render(comparison: Comparison, pod: Pod, screen: Screen = PLAIN) -> str:
+def render(node: NodeView, pod: Pod, screen: Screen = PLAIN) -> str:
     """The tree in every case that differs here, now and after."""
-    index, handler = next((i, used) for i, (other, used) in enumerate(comparison.placed) if _is_same(other, pod))
+    index, handler = next((i, used) for i, (other, used) in enumerate(node.placed) if _is_same(other, pod))
     lines = _wrapped(
         [
-            f"{pod.namespace}/{pod.name} on {comparison.node.name}, QoS class {pod.qos}, runtime handler {handler}",
-            f"how sure: {_sure(comparison, handler)}",
+            f"{pod.namespace}/{pod.name} on {node.name}, QoS class {pod.qos}, runtime handler {handler}",
+            f"how sure: {_sure(node, handler)}",
         ],
         screen,
     )
 
-    def drawn(case: Case) -> tuple[str, ...]:
-        said = list(_stops(case, pod, handler))
-        return (*_wrapped(said, screen), *_case(comparison, case, index, handler, screen, stops=bool(said)))
+    def drawn(case: CaseView) -> tuple[str, ...]:
+        fate = list(_stops(node, case, pod))
+        return (*_wrapped(fate, screen), *_case(node, case, index, handler, screen, stops=bool(fate)))
 
     # What is open of other handlers makes cases in which this pod is the same.
-    for when, case in distinct(comparison.cases, drawn):
+    for when, case in _distinct(node.cases, drawn):
         if when:
             lines += ["", *_wrapped([when.upper()], screen)]
         lines += ["", *drawn(case)]
@@ -51,27 +50,41 @@ def _is_same(one: Pod, other: Pod) -> bool:
     return (one.namespace, one.name) == (other.namespace, other.name)
 
 
-def _stops(case: Case, pod: Pod, handler: str) -> Iterator[str]:
-    """Yield before any number that there will be none, or may be none."""
-    found = fate(pod, handler, case)
-    if not found:
-        return
-    does_not = "DOES NOT RUN" if case.lost else "MAY NOT RUN"
+def _stops(node: NodeView, case: CaseView, pod: Pod) -> Iterator[str]:
+    """Yield, before any number, that there may be none."""
+    after = case.after.setup
     if case.lost:
-        why = f"kubelet {case.then.kubelet_version} does not start on cgroup v1 (CGA101)"
-    else:
-        why = "a container's limit is more than its pod's, and it may not start (CGA301)"
-        does_not += " AS A WHOLE" if runs_in_part(pod, handler, case) else ""
-    yield f"AFTER THE MOVE IT {does_not}: {why}. The numbers of after are those it would have."
+        yield (
+            f"AFTER THE MOVE IT DOES NOT RUN: kubelet {after.kubelet_version} does not start on cgroup v1 (CGA101). The "
+            "numbers of after are those it would have."
+        )
+    run = node.failing(case).get((pod.namespace, pod.name))
+    if run is not None:
+        whole = " AS A WHOLE" if run != "run" else ""
+        yield (
+            f"AFTER THE MOVE IT MAY NOT RUN{whole}: a container's limit is more than its pod's, and it may not start (CGA301). "
+            "The numbers of after are those it would have."
+        )
+
+
+def _distinct(
+    cases: Sequence[CaseView], drawn: Callable[[CaseView], tuple[str, ...]]
+) -> Iterator[tuple[str, CaseView]]:
+    """Yield the cases that differ here, each with what it assumes; what is open of other handlers makes equal ones."""
+    seen: dict[tuple[str, ...], list[CaseView]] = {}
+    for case in cases:
+        seen.setdefault(drawn(case), []).append(case)
+    for alike in seen.values():
+        yield condition([case.when for case in alike], [case.when for case in cases]), alike[0]
 
 
 def _wrapped(texts: Iterable[str], screen: Screen, indent: str = "") -> list[str]:
     return [wrap(screen.shown(text), screen.width, indent, indent + "  ") for text in texts]
 
 
-def _sure(comparison: Comparison, handler: str) -> str:
+def _sure(node: NodeView, handler: str) -> str:
     """How surely each thing is known that the arithmetic starts from."""
-    state = comparison.state
+    state = node.state
     asked = {
         "cgroup version": "cgroup",
         "kubelet": "kubelet",
@@ -81,12 +94,10 @@ def _sure(comparison: Comparison, handler: str) -> str:
     return ", ".join(f"{what} {state.basis_of(about).confidence}" for what, about in asked.items())
 
 
-def _case(
-    comparison: Comparison, case: Case, index: int, handler: str, screen: Screen, *, stops: bool
-) -> Iterator[str]:
-    now = list(levels(comparison.node, case.before, index))
-    then = list(levels(comparison.node, case.after, index))
-    before, after = _setup(case.now, handler), _setup(case.then, handler)
+def _case(node: NodeView, case: CaseView, index: int, handler: str, screen: Screen, *, stops: bool) -> Iterator[str]:
+    now = list(levels(node.known.node, case.before, index))
+    then = list(levels(node.known.node, case.after, index))
+    before, after = _setup(case.before.setup, handler), _setup(case.after.setup, handler)
     if now == then:
         yield from _wrapped([f"{'NOW' if stops else 'NOW, AND NOTHING CHANGES'}: {before}"], screen)
     else:
@@ -154,8 +165,8 @@ def _notes(now: Sequence[str], then: Sequence[str]) -> Iterator[str]:
             yield f"after: {after}"
 
 
-def _together(case: Case, index: int) -> Iterator[str]:
-    before, after = case.before.pods[index], case.after.pods[index]
+def _together(case: CaseView, index: int) -> Iterator[str]:
+    before, after = case.before.pod(index), case.after.pod(index)
     rows = [("pod", before.cgroup, after.cgroup)]
     rows += [(c.name, was, will) for (c, was), (_, will) in zip(before.containers, after.containers, strict=True)]
     for name, was, will in rows:
@@ -167,3 +178,9 @@ def _together(case: Case, index: int) -> Iterator[str]:
         ]
         against = f"; {' -> '.join(ratios)} times system.slice" if len(ratios) == 2 else ""
         yield f"{name}: {percent(was.share)} -> {percent(will.share)} of the node's CPU{against}"
+
+
+def bar(part: float) -> str:
+    """Return a fraction (0..1) as eight blocks."""
+    full = int(part * _BAR + 0.5)
+    return "█" * full + "░" * (_BAR - full)

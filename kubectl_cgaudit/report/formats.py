@@ -1,33 +1,86 @@
-"""Which formats there are. A renderer's module is imported when it is used."""
+"""Which formats there are, and who writes them. A module is imported when its format is asked for."""
 
-from collections.abc import Callable
+import io
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kubectl_cgaudit.judge.audit import Audit
-    from kubectl_cgaudit.report.pieces import Pieces
+    import polars as pl
+
+    from kubectl_cgaudit.audit.model import Audit
+    from kubectl_cgaudit.audit.saved import Saved
+    from kubectl_cgaudit.report.records import Writer
     from kubectl_cgaudit.report.screen import Screen
 
-_RENDERERS = {
-    "table": ("table", "render"),
-    "wide": ("table", "pieces_wide"),
-    "json": ("data", "json_pieces"),
-    "yaml": ("data", "yaml_pieces"),
-    "csv": ("csv", "pieces"),
-    "markdown": ("markdown", "render"),
-    "html": ("html", "render"),
-    "sarif": ("sarif", "pieces"),
-    "junit": ("junit", "pieces"),
-    "prometheus": ("prometheus", "render"),
-    "ndjson": ("ndjson", "pieces"),
-}
-_FOR_A_SCREEN = {"table", "wide"}
-FORMATS = tuple(_RENDERERS)
+_RECORDS = ("json", "yaml", "csv", "ndjson", "parquet", "audit")
+FORMATS = (
+    "table",
+    "wide",
+    "json",
+    "yaml",
+    "csv",
+    "markdown",
+    "html",
+    "sarif",
+    "junit",
+    "prometheus",
+    "ndjson",
+    "parquet",
+    "audit",
+)
+BINARY = ("parquet", "audit")
+"""Formats that are no text."""
 
 
-def render(name: str, audit: "Audit", screen: "Screen | None" = None) -> "Pieces | str":
-    """A report, in pieces where it may be long. Those that people read in a terminal fit their text to the screen."""
-    module, function = _RENDERERS[name]
-    make: Callable[..., Pieces | str] = getattr(import_module(f"kubectl_cgaudit.report.{module}"), function)
-    return make(audit, screen=screen) if screen and name in _FOR_A_SCREEN else make(audit)
+def has_records(name: str) -> bool:
+    """Return whether a format lists every container."""
+    return name in _RECORDS
+
+
+def text(name: str, saved: "Saved", screen: "Screen") -> str:
+    """Return a report without single containers."""
+    module = import_module(f"kubectl_cgaudit.report.{'table' if name == 'wide' else name}")
+    if name in ("table", "wide"):
+        make: Callable[[Audit, Screen], str] = getattr(module, name)
+        return make(saved.audit, screen)
+    from kubectl_cgaudit.report.options import Options
+
+    written = io.StringIO()
+    module.write(saved, written, Options())
+    return written.getvalue()
+
+
+def writer(name: str) -> "Writer":
+    """Return who writes a format that lists every container."""
+    from kubectl_cgaudit.report import records
+
+    if name == "audit":
+        return _Archive()
+    return records.WRITERS[name]()
+
+
+class _Archive:
+    """A saved audit: see `audit/saved.py`."""
+
+    def __init__(self) -> None:
+        from kubectl_cgaudit.report.records import Parquet
+
+        self._audit: Audit | None = None
+        self._parquet = Parquet()
+
+    def head(self, audit: "Audit") -> Iterator[bytes]:
+        """Keep the audit."""
+        self._audit = audit
+        return iter(())
+
+    def records(self, table: "pl.DataFrame") -> bytes:
+        """Keep the records."""
+        return self._parquet.records(table)
+
+    def tail(self) -> Iterator[bytes]:
+        """Yield the archive."""
+        from kubectl_cgaudit.audit.saved import packed
+
+        assert self._audit is not None
+        yield packed(self._audit, b"".join(self._parquet.tail()))

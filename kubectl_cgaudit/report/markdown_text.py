@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from kubectl_cgaudit.report import content
 from kubectl_cgaudit.report.cuts import IN_FULL, Limits, first
 from kubectl_cgaudit.report.escape import markdown, prose, shorten, visible
 
@@ -13,6 +12,7 @@ CUT = "\x00"
 """Stands behind whatever was cut until the document is whole; escaped text cannot hold it."""
 
 _LEAST_NAME = 63
+_LONGEST_NAME = 253
 # Only what no viewer could take for markup or for an address stays code.
 # Two braces, or one and a percent sign, would begin a template where the page is made by one.
 _PLAIN_CODE = re.compile(r"(?:(?!://|\{[{%])[\w .,:;=/+*()%'{}-])+")
@@ -66,7 +66,7 @@ class Page(Struct, frozen=True):
 
     @property
     def _longest_name(self) -> int:
-        return max(min(content.LONGEST_NAME, self.limits.text // 4), _LEAST_NAME)
+        return max(min(_LONGEST_NAME, self.limits.text // 4), _LEAST_NAME)
 
     def _row(self, cells: Iterable[str]) -> str:
         return f"| {' | '.join(cell if isinstance(cell, Live) else self.name(cell) for cell in cells)} |"

@@ -5,10 +5,9 @@ from typing import Any
 
 import msgspec
 
-from kubectl_cgaudit.judge.audit import Change, EvidenceRecord, Known, NodeAudit, Settle
+from kubectl_cgaudit.audit.model import Change, EvidenceRecord, Known, NodeRecord, Question
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, columns, cut, grid, wrap
-from kubectl_cgaudit.report.words import counted, named, percent
-from kubectl_cgaudit.text import these
+from kubectl_cgaudit.text import counted, named, percent, these
 
 _NAMES = 3
 _GROUPS = 10
@@ -37,7 +36,7 @@ _OF_NODE = 4
 _WIDEST = 34
 
 
-def data(nodes: Sequence[NodeAudit], settle: Sequence[Settle]) -> dict[str, Any]:
+def data(nodes: Sequence[NodeRecord], settle: Sequence[Question]) -> dict[str, Any]:
     """Return what is known of every node, with its evidence, and what would answer what is open."""
     rows = [
         {
@@ -56,8 +55,8 @@ def data(nodes: Sequence[NodeAudit], settle: Sequence[Settle]) -> dict[str, Any]
 
 
 def as_text(
-    nodes: Sequence[NodeAudit],
-    settle: Sequence[Settle],
+    nodes: Sequence[NodeRecord],
+    settle: Sequence[Question],
     *,
     evidence: bool,
     events_read: bool,
@@ -75,7 +74,7 @@ def as_text(
     def wrapped(text: str, first: str = "", rest: str = "  ") -> str:
         return wrap(screen.shown(text), screen.width, first, rest)
 
-    groups: dict[bytes, list[NodeAudit]] = {}
+    groups: dict[bytes, list[NodeRecord]] = {}
     for node in nodes:
         groups.setdefault(_face(node), []).append(node)
     rows = [row for members in groups.values() for row in _rows(members, screen)]
@@ -113,7 +112,7 @@ def _drawn(rows: Sequence[tuple[str, ...]], screen: Screen) -> list[str]:
     return [*handlers, "", *grid((_COLUMNS[0], *_COLUMNS[_OF_NODE:]), whole, screen, fit=False)]
 
 
-def _face(node: NodeAudit) -> bytes:
+def _face(node: NodeRecord) -> bytes:
     """What equal nodes have in common: where something is open also their systems, as these may run different things."""
     told = {what: (known.value, known.confidence) for what, known in node.known.items()}
     open_ = any(known.value is None for known in node.known.values())
@@ -121,7 +120,7 @@ def _face(node: NodeAudit) -> bytes:
     return msgspec.json.encode((told, node.kubelet_version, node.confidence, systems))
 
 
-def _rows(members: Sequence[NodeAudit], screen: Screen) -> Iterable[tuple[str, ...]]:
+def _rows(members: Sequence[NodeRecord], screen: Screen) -> Iterable[tuple[str, ...]]:
     """One line for each handler; the rest of the row stands in the first."""
     node = members[0]
 
@@ -145,7 +144,7 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
     return ["", title, *lines] if lines else []
 
 
-def _evidence(node: NodeAudit) -> list[str]:
+def _evidence(node: NodeRecord) -> list[str]:
     pieces = [_piece(piece) for piece in node.evidence]
     said = ((what, known) for what, known in node.known.items() if known.confidence == "stated")
     pieces += [f"{known.confidence:8} {what} is {known.value}: {known.source}" for what, known in said]
@@ -157,7 +156,7 @@ def _piece(piece: EvidenceRecord) -> str:
     return f"{piece.strength:8} {piece.about} is {piece.value}: {piece.source}: {piece.saw}{unless}"
 
 
-def _step(number: int, each: Settle, wrapped: Callable[..., str]) -> Iterator[str]:
+def _step(number: int, each: Question, wrapped: Callable[..., str]) -> Iterator[str]:
     """Yield a question, what hangs on it, the ways to answer it by cost, and the line that says the answer."""
     what = _QUESTIONS.get(each.about) or f"runtime of handler {each.about.removeprefix('runtime:')}"
     yield wrapped(
@@ -171,7 +170,7 @@ def _step(number: int, each: Settle, wrapped: Callable[..., str]) -> Iterator[st
     yield wrapped(f"then say it with --states FILE: {each.states}", "   ", "     ")
 
 
-def _measuring(settle: Sequence[Settle]) -> str:
+def _measuring(settle: Sequence[Question]) -> str:
     """Return the way that answers all questions at once, if one is left that it answers; said once."""
     found = (command for each in settle for command in each.commands if _MEASURE in command.command)
     command = next(found, None)

@@ -7,8 +7,10 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from kubectl_cgaudit.report.content import LONGEST_NAME, LONGEST_TEXT
 from kubectl_cgaudit.report.escape import shorten, visible
+
+LONGEST_NAME = 253
+LONGEST_TEXT = 3000
 
 
 def environment() -> Environment:
@@ -21,7 +23,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    made.globals.update(css=own("report.css"), css_hash=digest("report.css"))
+    made.globals.update(css=own("diff.css"), css_hash=digest("diff.css"))
     made.filters.update(name=_name, text=_text, marked=_marked, codes=_codes)
     return made
 

@@ -3,201 +3,205 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TextIO
 from urllib.parse import quote
 
 import msgspec
-from msgspec import Struct
 
-from kubectl_cgaudit.judge.audit import Audit, ExceptedFinding, Finding, Severity, Subject
-from kubectl_cgaudit.judge.findings import faces
-from kubectl_cgaudit.judge.rules import catalogue
-from kubectl_cgaudit.judge.rules.coverage import Behind
+from kubectl_cgaudit.audit.model import (
+    CERTAINTIES,
+    SEVERITIES,
+    Action,
+    Audit,
+    ExceptedFinding,
+    Finding,
+    Severity,
+    Subject,
+)
 from kubectl_cgaudit.plain import indented
-from kubectl_cgaudit.report.escape import json_text, visible
-from kubectl_cgaudit.report.links import HOMEPAGE, finding_page
-from kubectl_cgaudit.report.pieces import Pieces, together
-from kubectl_cgaudit.text import NAMED, capital
+from kubectl_cgaudit.report import actions, rules
+from kubectl_cgaudit.report.cuts import first
+from kubectl_cgaudit.report.escape import markdown, shorten, visible
+from kubectl_cgaudit.report.findings import described
+from kubectl_cgaudit.report.options import Options, Rendered
+from kubectl_cgaudit.text import NAMED
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
-_OF_RULES = {rule.id: _LEVELS[rule.gravest] for rule in catalogue.RULES}
 _Object = dict[str, Any]
 _SAFE = re.compile(r"[\w.~-]+", re.ASCII)
+_RESULTS = '\n      "results": []'
 _RESULT = "\n" + " " * 8
-_NO_RESULTS = '\n      "results": []'
-# Stands for a text of a result until it is known. No text that is shown has it: `visible` escapes it.
-_OWN = "\ue000"
+_LONGEST_TEXT = 3000
+_ACTIONS_IN_HELP = 20
 
 
-def pieces(audit: Audit) -> Pieces:
-    """The audit as one SARIF run. Every result has a physical location: code scanning refuses results without."""
-    return Pieces(together(_text(audit)))
+def write(saved: Rendered, out: TextIO, options: Options) -> None:  # noqa: ARG001
+    """Write the SARIF log of an audit."""
+    for part in parts(saved.audit):
+        out.write(part)
 
 
-def _text(audit: Audit) -> Iterator[str]:
-    rules = _rules(audit)
-    indices = {rule["id"]: index for index, rule in enumerate(rules)}
+def render(audit: Audit) -> str:
+    """Return the audit as one SARIF run."""
+    return "".join(parts(audit))
+
+
+def parts(audit: Audit) -> Iterator[str]:
+    """Yield the text of the log. Every result has a physical location: code scanning refuses results without."""
+    audit = described(audit)
+    listed = _rules(audit)
+    indices = {rule["id"]: index for index, rule in enumerate(listed)}
     run = {
         "tool": {
             "driver": {
                 "name": "kubectl-cgaudit",
                 "version": audit.tool_version,
-                "informationUri": HOMEPAGE,
-                "rules": rules,
+                "informationUri": rules.HOMEPAGE,
+                "rules": listed,
             }
         },
-        "automationDetails": {"id": f"cgaudit/{quote(audit.scenario.to, safe='+,=.', errors='replace')}/"},
+        "automationDetails": {"id": f"cgaudit/{quote(audit.target.to, safe='+,=.', errors='replace')}/"},
         "invocations": [_invocation(audit, indices)],
         "columnKind": "unicodeCodePoints",
         "results": [],
         "properties": {
-            "schemaVersion": audit.schema_version,
+            "schema": audit.schema,
             "verdict": _plain(audit.verdict.sentence),
-            "scenario": audit.scenario.to,
-            "assumptions": list(audit.scenario.assumptions),
+            "target": _plain(audit.target.to),
+            "cluster": {key: _plain(value) for key, value in audit.cluster.items()},
+            **({"input": audit.input} if audit.input else {}),
+            "assumptions": [_plain(text) for text in audit.target.assumptions],
         },
     }
     # No text in JSON holds a raw line break, so there is one such place.
-    before, _, after = indented({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}).partition(_NO_RESULTS)
-    yield before + _NO_RESULTS[:-1]
+    before, _, after = indented({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}).partition(_RESULTS)
+    yield before + _RESULTS[:-1]
     between, end = "", ""
     for result in _results(audit, indices):
-        yield f"{between}{_RESULT}{result}"
+        yield between + _RESULT + indented(result).replace("\n", _RESULT)
         between, end = ",", "\n      "
     yield f"{end}]{after}\n"
 
 
 def _plain(text: str) -> str:
-    """The text such that nothing in it acts; `](` would make a link of what stands before it."""
-    return visible(text).replace("](", "] (")
+    """Return the text such that nothing in it acts; `](` would make a link of what stands before it."""
+    return shorten(visible(text), _LONGEST_TEXT).replace("](", "] (")
 
 
 def _rules(audit: Audit) -> list[_Object]:
-    """Every rule of the catalogue, and what else the findings name, as audits are also read from files."""
-    said: dict[str, tuple[list[str], list[str]]] = {}
-    named = [(rule.id, rule.title, rule.why) for rule in catalogue.RULES]
-    strange = any(rule not in catalogue.IDS for (_, rule, _), _ in faces(audit.findings))
-    counted = audit.findings if strange else ()
-    every = chain(counted, audit.known, (each.finding for each in audit.excepted), audit.fixed)
-    named += [(each.rule, each.title, each.why) for each in every if each.rule not in catalogue.IDS]
-    for id_, title, why in named:
-        titles, whys = said.setdefault(id_, ([], []))
-        titles += [title] if title not in titles else []
-        whys += [why] if why not in whys else []
-    return [_rule(id_, *said[id_]) for id_ in sorted(said)]
+    """Return every rule of the catalogue, and what else the findings name, as audits are also read from files."""
+    excepted = (each.finding for each in audit.excepted)
+    strange: dict[str, Finding] = {}
+    remedies: dict[str, dict[str, None]] = {}
+    for finding in chain(audit.findings, audit.known, excepted, audit.fixed):
+        if finding.rule not in rules.BY_ID:
+            strange.setdefault(finding.rule, finding)
+        remedies.setdefault(finding.rule, {}).update(dict.fromkeys(finding.actions))
+    by_id = {action.id: (number, action) for number, action in enumerate(audit.actions, start=1)}
+    # A finding of an older file may not name its actions.
+    of_rules = {finding.id: finding.rule for finding in audit.findings}
+    for action in audit.actions:
+        for cleared in (*action.clears, *action.lowers):
+            if cleared in of_rules:
+                remedies.setdefault(of_rules[cleared], {})[action.id] = None
+    found = []
+    for id_ in sorted({*rules.BY_ID, *strange}):
+        of_it = sorted((by_id[each] for each in remedies.get(id_, ()) if each in by_id), key=lambda pair: pair[0])
+        found.append(_rule(id_, strange.get(id_), of_it, audit))
+    return found
 
 
-def _rule(id_: str, titles: list[str], whys: list[str]) -> _Object:
-    title, why, page = _plain("; ".join(titles)), _plain(" ".join(whys)), finding_page(id_)
-    more = f"\n\n[What it means and what to do]({page})" if page else ""
+def _rule(id_: str, strange: Finding | None, remedies: Sequence[tuple[int, Action]], audit: Audit) -> _Object:
+    known, page = rules.BY_ID.get(id_), rules.page_of(id_)
+    name = _plain(known.name if known else rules.name_of(id_, (strange,) if strange else ()))
+    why = known.why if known else name
+    steps = [_step(number, action, audit) for number, action in first(remedies, _ACTIONS_IN_HELP)[0]]
+    more = len(remedies) - len(steps)
+    listed = [*steps, *([f"{more} more actions are in the other reports."] if more > 0 else [])]
+    text = " ".join([why, *listed])
+    links = [f"[What it means]({page})"] if page else []
+    written = "\n\n".join([why, *map(markdown, listed), *links])
     rule = {
         "id": id_,
-        "name": "".join(word.capitalize() for word in re.findall("[A-Za-z0-9]+", title)) or "Unnamed",
-        "shortDescription": {"text": f"{capital(title)}."},
+        "name": "".join(word[:1].upper() + word[1:] for word in re.findall("[A-Za-z0-9]+", name)) or "Unnamed",
+        "shortDescription": {"text": f"{name}."},
         "fullDescription": {"text": why},
-        "help": {"text": why, **({"markdown": why + more} if page else {})},
-        "defaultConfiguration": {"level": _OF_RULES.get(id_, "error")},
+        "help": {"text": text, **({"markdown": written} if page else {})},
+        "defaultConfiguration": {"level": _LEVELS[known.gravest] if known else "error"},
         "properties": {"tags": ["kubernetes", "cgroup", "cpu"]},
     }
     return {**rule, "helpUri": page} if page else rule
 
 
-class _Fixed(Struct, frozen=True):
-    """What of a result there is in few kinds: results that have it in common are laid out once."""
+def _step(number: int, action: Action, audit: Audit) -> str:
+    """Return an action in a line: its title, its first command, when, and what it brings and costs."""
+    fields = dict(actions.fields(action, audit))
+    words = [
+        action.title,
+        f"Run: {action.run[0]}" if action.run else "",
+        *(
+            f"{label.capitalize()}: {fields[label]}"
+            for label in ("when", "effect", "cost", "undo")
+            if fields.get(label)
+        ),
+    ]
+    return _plain(f"Action {number}: {'. '.join(word.rstrip('.') for word in words if word)}.")
 
-    severity: Severity
-    index: int
-    confidence: str | None
-    certainty: str
-    has_namespace: bool
-    baseline: str | None
-    justifications: tuple[str, ...] | None
-    """Of the suppressions; None where no result of the run has any."""
 
-
-def _results(audit: Audit, indices: dict[str, int]) -> Iterator[str]:
+def _results(audit: Audit, indices: Mapping[str, int]) -> Iterator[_Object]:
     sure = {Subject("node", node.name): node.confidence for node in audit.nodes}
     sure |= {Subject("workload", each.name, each.namespace, each.kind): each.confidence for each in audit.workloads}
-    gaps = Behind(audit.coverage.gaps)
-    seen: Counter[int] = Counter()
-    layouts: dict[_Fixed, str] = {}
+    seen: Counter[str] = Counter()
     for finding, baseline, justifications in _stated(audit):
         about = finding.subject
-        spaced = about.namespace is not None
-        kind = finding.severity, indices[finding.rule], sure.get(about), finding.certainty
-        fixed = _Fixed(*kind, spaced, baseline, justifications)
-        layout = layouts.get(fixed)
-        if layout is None:
-            layout = layouts[fixed] = _layout(fixed)
-        gap = gaps.of(finding)
-        print_ = _fingerprint(finding, gap.members[NAMED:] if gap else ())
+        members = finding.detail.get("members", ()) if finding.rule == rules.INCOMPLETE else ()
+        print_ = _fingerprint(finding, members[NAMED:])
         seen[print_] += 1
         # Code scanning reads only the first, and expects a count after a colon.
-        number = f'"{print_:016x}:{seen[print_]}"'
-        title = _plain(
-            "/".join(part for part in (about.namespace, about.workload_kind or about.kind, about.name) if part)
-        )
-        yield layout % (
-            _quoted(finding.rule),
-            _quoted(_message(finding)),
-            _quoted(_path(about)),
-            _quoted(_plain(about.name)),
-            _quoted(title),
-            _quoted(about.workload_kind or about.kind),
-            *((_quoted(about.namespace),) if about.namespace is not None else ()),
-            _quoted(about.name),
-            number,
-            number,
-            _quoted(finding.when),
-        )
+        number = f"{print_}:{seen[print_]}"
+        names = (about.namespace, about.workload_kind or about.kind, about.name)
+        spaced = {"namespace": about.namespace} if about.namespace is not None else {}
+        yield {
+            "ruleId": finding.rule,
+            "ruleIndex": indices[finding.rule],
+            "level": _LEVELS[finding.severity],
+            "message": {"text": _message(finding)},
+            "locations": [
+                {
+                    "physicalLocation": {"artifactLocation": {"uri": _path(about)}, "region": {"startLine": 1}},
+                    "logicalLocations": [
+                        {
+                            "name": _plain(about.name),
+                            "fullyQualifiedName": _plain("/".join(part for part in names if part)),
+                            "kind": "resource",
+                            "properties": {"kind": about.workload_kind or about.kind, **spaced, "name": about.name},
+                        }
+                    ],
+                }
+            ],
+            "partialFingerprints": {"primaryLocationLineHash": number, "ruleAndSubject/v1": number},
+            "properties": {
+                "id": finding.id,
+                "severity": finding.severity,
+                "certainty": finding.certainty,
+                "when": finding.detail.get("when") or "",
+                **({"confidence": sure[about]} if about in sure else {}),
+                "actions": list(finding.actions),
+            },
+            **({"baselineState": baseline} if baseline else {}),
+            **({} if justifications is None else {"suppressions": list(map(_suppression, justifications))}),
+        }
 
 
-def _layout(fixed: _Fixed) -> str:
-    """A result with `%s` for each text that is its own, in their order."""
-    result = {
-        "ruleId": _OWN,
-        "ruleIndex": fixed.index,
-        "level": _LEVELS[fixed.severity],
-        "message": {"text": _OWN},
-        "locations": [
-            {
-                "physicalLocation": {"artifactLocation": {"uri": _OWN}, "region": {"startLine": 1}},
-                "logicalLocations": [
-                    {
-                        "name": _OWN,
-                        "fullyQualifiedName": _OWN,
-                        "kind": "resource",
-                        "properties": {
-                            "kind": _OWN,
-                            **({"namespace": _OWN} if fixed.has_namespace else {}),
-                            "name": _OWN,
-                        },
-                    }
-                ],
-            }
-        ],
-        "partialFingerprints": {"primaryLocationLineHash": _OWN, "ruleAndSubject/v1": _OWN},
-        "properties": {
-            "severity": fixed.severity,
-            "when": _OWN,
-            **({"confidence": fixed.confidence} if fixed.confidence else {}),
-            "certainty": fixed.certainty,
-        },
-        **({"baselineState": fixed.baseline} if fixed.baseline else {}),
-        **({} if fixed.justifications is None else {"suppressions": list(map(_suppression, fixed.justifications))}),
-    }
-    return indented(result).replace("\n", _RESULT).replace("%", "%%").replace(indented(_OWN), "%s")
-
-
-def _quoted(text: str) -> str:
-    return json_text(msgspec.json.encode(text).decode())
+def _message(finding: Finding) -> str:
+    return _plain(finding.message or finding.title or rules.name_of(finding.rule))
 
 
 def _stated(audit: Audit) -> Iterator[tuple[Finding, str | None, tuple[str, ...] | None]]:
-    """Every finding with its baselineState and the grounds of its suppressions: where one result has them, all have.
+    """Yield every finding with its baselineState and the grounds of its suppressions: where one result has them, all have.
 
     What is gone is no result: code scanning reads no `absent`, and would open an alert for it. Whatever became of it, a finding
     keeps its place among those of its rule and subject, and so its fingerprint.
@@ -209,7 +213,13 @@ def _stated(audit: Audit) -> Iterator[tuple[Finding, str | None, tuple[str, ...]
         ((each, unchanged, none) for each in audit.known),
         ((each.finding, unchanged if each.in_baseline else new, (_justification(each),)) for each in audit.excepted),
     )
-    yield from sorted(found, key=lambda entry: entry[0].order) if audit.known or audit.excepted else found
+    yield from sorted(found, key=lambda entry: _order(entry[0])) if audit.known or audit.excepted else found
+
+
+def _order(finding: Finding) -> tuple[Any, ...]:
+    """To sort by as the audit does: what holds in a leading case, then the worst severity; of a rule the surest first."""
+    grade, sure = -SEVERITIES.index(finding.severity), CERTAINTIES.index(finding.certainty)
+    return not finding.leads, grade, finding.rule, sure, -finding.detail.get("badness", 0.0), finding.id
 
 
 def _justification(each: ExceptedFinding) -> str:
@@ -221,16 +231,11 @@ def _suppression(justification: str) -> _Object:
     return {"kind": "external", "status": "accepted", "justification": justification}
 
 
-def _message(finding: Finding) -> str:
-    condition = f"{capital(finding.when)}: " if finding.when else ""
-    return _plain(f"{condition}{finding.seen} {finding.remedy}")
-
-
-def _fingerprint(finding: Finding, unnamed: Sequence[str]) -> int:
-    """The rule and what it is about, with what its name leaves out, so that other numbers or words are the same alert."""
+def _fingerprint(finding: Finding, unnamed: Sequence[str]) -> str:
+    """Return a digest of the rule and its subject, with what a gap's name leaves out: other numbers or words, same alert."""
     about = finding.subject
-    parts = (finding.rule, about.kind, about.namespace, about.workload_kind, about.name, *unnamed)
-    return int.from_bytes(hashlib.sha256(msgspec.json.encode(parts)).digest()[:8], "big")
+    parts_ = (finding.rule, about.kind, about.namespace, about.workload_kind, about.name, *unnamed)
+    return hashlib.sha256(msgspec.json.encode(parts_)).hexdigest()[:16]
 
 
 def _path(subject: Subject) -> str:
@@ -239,22 +244,22 @@ def _path(subject: Subject) -> str:
         return "cluster/audit"
     if subject.kind == "node":
         return f"cluster/nodes/{_segment(subject.name)}"
-    parts = (subject.namespace or "", subject.workload_kind or "", subject.name)
-    return f"cluster/namespaces/{'/'.join(map(_segment, parts))}"
+    names = (subject.namespace or "", subject.workload_kind or "", subject.name)
+    return f"cluster/namespaces/{'/'.join(map(_segment, names))}"
 
 
 def _segment(text: str) -> str:
-    """A part of a path that is one part, whatever is in it."""
+    """Return a part of a path that is one part, whatever is in it."""
     if not text.strip("."):
         return f"_{text}"
     return text if _SAFE.fullmatch(text) else quote(text, safe="", errors="replace")
 
 
-def _invocation(audit: Audit, indices: dict[str, int]) -> _Object:
-    """What could not be read makes the run unsuccessful, so that an incomplete audit never looks like a clean one."""
+def _invocation(audit: Audit, indices: Mapping[str, int]) -> _Object:
+    """Return how the run went: what could not be read makes it unsuccessful, so that it never looks like a clean one."""
     coverage = audit.coverage
-    rule = {"id": catalogue.INCOMPLETE.id, "index": indices[catalogue.INCOMPLETE.id]}
-    told = [
+    rule = {"id": rules.INCOMPLETE, "index": indices[rules.INCOMPLETE]}
+    told: list[_Object] = [
         {
             "level": "error",
             "message": {"text": _plain(f"{gap.what}: {gap.why}. {gap.remedy}.")},
@@ -264,5 +269,5 @@ def _invocation(audit: Audit, indices: dict[str, int]) -> _Object:
     ]
     told += [{"level": "warning", "message": {"text": _plain(f"{text}.")}} for text in coverage.unmatched]
     told += [{"level": "note", "message": {"text": _plain(f"{text}.")}} for text in coverage.notes]
-    ended = {"endTimeUtc": audit.generated_at} if audit.generated_at else {}
+    ended = {"endTimeUtc": audit.time} if audit.time else {}
     return {"executionSuccessful": coverage.complete, **ended, "toolExecutionNotifications": told}

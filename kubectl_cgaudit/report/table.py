@@ -1,190 +1,261 @@
-"""The terminal's table: the worst first, in the screen's width; `wide` with every workload and number."""
+"""The table for a terminal: the result, the workloads that change, the actions, and the nodes."""
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
 
-from kubectl_cgaudit.judge.audit import EFFECTS, Audit, Coverage, Finding
-from kubectl_cgaudit.judge.findings import faces
-from kubectl_cgaudit.report import apart, table_nodes, table_workloads, thresholds
+from tabulate import tabulate
+
+from kubectl_cgaudit.audit.model import Audit, Finding, NodeRecord, Workload
+from kubectl_cgaudit.report import actions
 from kubectl_cgaudit.report.colour import paint
-from kubectl_cgaudit.report.pieces import Pieces, together
-from kubectl_cgaudit.report.screen import PLAIN, Screen, wrap
-from kubectl_cgaudit.report.words import counted, named
-
-_WIDE = 160
-_NAMED = 4
-_ALWAYS_SAID = {"CGA002", "CGA103"}
-_COUNTED = {"CGA001": "gap", "CGA002": "exception"}
-"""What the findings of a rule are about, where that is no part of the cluster."""
-_LOW = "What was seen of the low ones: -o wide; what to do about each: -o markdown or html."
-_OVERRIDDEN = "Only possible, where a default was overridden:"
-HOW_TO_READ = (
-    "A container competes only inside its pod, and pods carry the kubelet's weight: a new runc or crun changes no pod's CPU, "
-    "only the split inside it. Against system processes the cgroup version and the reserves decide. "
-    "`kubectl cgaudit explain NAMESPACE/POD` shows the arithmetic. Assumed: every container can use all CPUs of its node, and "
-    "kernel threads want none."
+from kubectl_cgaudit.report.screen import PLAIN, Screen, columns, cut, middle, wrap
+from kubectl_cgaudit.report.words import (
+    SIGNS,
+    arrow,
+    change,
+    counted,
+    kind,
+    number,
+    percents,
+    split,
 )
 
-
-def render(audit: Audit, screen: Screen = PLAIN) -> str:
-    """The audit in the screen's width, for a person at a terminal; a wider screen shows more columns."""
-    return "".join(_Table(screen, screen.width, wide=False).text(audit))
-
-
-def pieces_wide(audit: Audit, screen: Screen = PLAIN) -> Pieces:
-    """The audit with every workload, its containers' nominal weights and its shares; lines as long as they get."""
-    return Pieces(together(_Table(screen, _WIDE, wide=True).text(audit)))
-
-
-class _Table:
-    """What every part of the table needs: the screen, the width of prose, and whether everything is wanted."""
-
-    def __init__(self, screen: Screen, width: int, *, wide: bool) -> None:
-        self.screen = screen
-        self.width = width
-        self.wide = wide
-
-    def text(self, audit: Audit) -> Iterator[str]:
-        wide, screen = self.wide, self.screen
-        parts: list[Iterable[str]] = [
-            self.head(audit),
-            table_nodes.wide(audit.nodes, screen) if wide else table_nodes.narrow(audit.nodes, screen),
-            self.prose(table_nodes.system_slice(audit.nodes)),
-            table_workloads.wide(audit.workloads, screen) if wide else table_workloads.narrow(audit.workloads, screen),
-            self.prose(HOW_TO_READ),
-            self.titled("FINDINGS", self.findings(audit.findings)),
-            self.titled("NOT COUNTED", self.apart(audit)),
-            self.titled("WHAT TO DO", self.steps(audit)),
-            self.titled("COVERAGE", self.coverage(audit.coverage)),
-            self.titled("ASSUMPTIONS", self.assumptions(audit) if wide else ()),
-        ]
-        between = ""
-        for part in parts:
-            for line in part:
-                yield screen.finished(between + line)
-                between = "\n"
-            between = "\n\n"
-        yield "\n"
-
-    def titled(self, title: str, lines: Iterable[str]) -> Iterator[str]:
-        """The lines under their title, if there are any."""
-        for place, line in enumerate(lines):
-            yield line if place else f"{title}\n{line}"
-
-    def prose(self, text: str) -> list[str]:
-        return [self.wrap(text)] if text else []
-
-    def wrap(self, text: str, first: str = "", rest: str = "") -> str:
-        return wrap(self.screen.shown(text), self.width, first, rest)
-
-    def paint(self, text: str) -> str:
-        return paint(text, colour=self.screen.colour)
-
-    def head(self, audit: Audit) -> list[str]:
-        coverage = audit.coverage
-        what = f"{counted(coverage.nodes_audited, 'node')}, {counted(coverage.pods_audited, 'pod')}, "
-        what += counted(len(audit.workloads), "workload")
-        own = thresholds.own(audit)
-        dated = f", {audit.generated_at}" if audit.generated_at else ""
-        return [
-            self.wrap(f"now -> {audit.scenario.to}: {audit.scenario.description}"),
-            self.wrap(f"{what} from {coverage.source}{dated}"),
-            *self.prose(f"Thresholds: {own}." if own else ""),
-            "",
-            self.wrap(audit.verdict.sentence),
-        ]
-
-    def findings(self, findings: Sequence[Finding]) -> Iterator[str]:
-        """Each rule's, the worst in full; of low ones the narrow table has the names, and says where the rest is."""
-        yield from self.by_rule(findings)
-        if not self.wide and findings and findings[-1].severity == "low":
-            yield self.wrap(_LOW, " " * 9, " " * 9)
-
-    def by_rule(self, findings: Sequence[Finding]) -> Iterator[str]:
-        every = iter(findings)
-        leading = True
-        for _, amount in faces(findings):
-            members = islice(every, amount)
-            first = next(members)
-            if leading and not first.leads:
-                leading = False
-                yield self.wrap(_OVERRIDDEN, " " * 9, " " * 9)
-            counts = counted(amount, _COUNTED.get(first.rule, first.subject.kind))
-            headline = self.wrap(f"{first.rule} {first.title}: {counts}", " " * 9, " " * 9)
-            yield f"{self.paint(first.severity)}{headline[len(first.severity) :]}"
-            if self.wide:
-                for each in chain([first], members):
-                    yield self.wrap(_told(each), " " * 9, " " * 11)
-                continue
-            in_full = first.severity != "low" or first.rule in _ALWAYS_SAID
-            if amount == 1 and in_full and _names_itself(first):
-                yield self.wrap(first.seen, " " * 9, " " * 9)
-                continue
-            names = [each.subject.title + _when(each) for each in chain([first], islice(members, _NAMED - 1))]
-            more = f" and {amount - _NAMED} more" if amount > _NAMED else ""
-            yield self.wrap(", ".join(names) + more, " " * 9, " " * 9)
-            if in_full:
-                yield self.wrap(first.seen, " " * 9, " " * 9)
-            deque(members, maxlen=0)
-
-    def apart(self, audit: Audit) -> list[str]:
-        lines = []
-        for part in apart.parts(audit):
-            lines += [self.wrap(text, "", "  ") for text in (part.said, *part.notes)]
-            for group in part.groups:
-                names = ", ".join(group.subjects) if self.wide else named(group.subjects, 4)
-                reason = f". Why: {group.reason}" if group.reason else ""
-                lines.append(self.wrap(f"{group.lead}: {names}{reason}", "- ", "  "))
-        return lines
-
-    def steps(self, audit: Audit) -> list[str]:
-        return [self.wrap(step, f"{place}. ", "   ") for place, step in enumerate(audit.verdict.next_steps, start=1)]
-
-    def coverage(self, coverage: Coverage) -> list[str]:
-        gaps = [self.wrap(f"INCOMPLETE: {gap.what}: {gap.why}. {gap.remedy}.", "", "  ") for gap in coverage.gaps]
-        label = len("INCOMPLETE")
-        lines = [self.paint(text[:label]) + text[label:] for text in gaps]
-        return lines + [self.wrap(line, "", "  ") for line in _reading(coverage)]
-
-    def assumptions(self, audit: Audit) -> list[str]:
-        limits = ", ".join(f"{name} {value}" for name, value, _ in thresholds.rows(audit))
-        effects = f"Effects, strongest first: {', '.join(EFFECTS)}."
-        lines = [*audit.scenario.assumptions, f"Thresholds: {limits}.", effects]
-        return [self.wrap(line, "", "  ") for line in lines]
+_MOST_WORKLOADS = 20
+_MOST_ACTIONS = 4
+_MOST_NODES = 10
+_MOST_FINDINGS = 10
+_LABEL = 9
+_ARROW = "\N{NO-BREAK SPACE}->\N{NO-BREAK SPACE}"
+_NAME = 44
+_HEADS = ("WORKLOAD", "PODS HIT", "ON", "CPU OF FULL NODE", "VS SYS", "SPLIT INSIDE THE POD")
+_SHORT_HEADS = ("WORKLOAD", "PODS", "ON", "FULL NODE", "SPLIT IN THE POD")
+_MORE = "More: every finding -o wide; all actions -o markdown; the arithmetic explain NAMESPACE/POD"
+_LEGEND = "- loses   + gains   ~ CPU moves between the pod's containers   ! may not run   ? unknown"
 
 
-def _names_itself(finding: Finding) -> bool:
-    """Whether what was seen begins with its subject, which need not stand before it then."""
-    title = finding.subject.title
-    return not finding.when and finding.seen.startswith((f"{title}:", f"{title} "))
+def table(audit: Audit, screen: Screen = PLAIN) -> str:
+    """Return what matters most, in at most 60 lines for a small cluster."""
+    return _table(audit, screen, wide=False)
 
 
-def _told(finding: Finding) -> str:
-    before = "" if _names_itself(finding) else f"{finding.subject.title}{_when(finding)}: "
-    return f"{before}{finding.seen}"
+def wide(audit: Audit, screen: Screen = PLAIN) -> str:
+    """Return all workloads, findings, actions and nodes."""
+    return _table(audit, screen, wide=True)
 
 
-def _when(finding: Finding) -> str:
-    return f" ({finding.when})" if finding.when else ""
+def _table(audit: Audit, screen: Screen, *, wide: bool) -> str:
+    parts = [
+        _head(audit, screen),
+        _result(audit, screen),
+        _workloads(audit, screen, wide=wide),
+        _actions(audit, screen, wide=wide),
+        _findings(audit, screen, wide=wide),
+        _nodes(audit, screen, wide=wide),
+        _apart(audit, screen, wide=wide),
+        [] if wide else [wrap(_MORE, screen.width)],
+    ]
+    lines = "\n\n".join("\n".join(part) for part in parts if part)
+    return screen.finished(f"{lines}\n")
 
 
-def _reading(coverage: Coverage) -> list[str]:
-    siblings = "; the other pods are read as its siblings" if coverage.complete else ""
-    lines = [f"Only what matches {coverage.filter} is reported{siblings}."] if coverage.filter else []
-    apart = (
-        (coverage.windows_nodes, f"Windows nodes have no cgroups ({counted(coverage.pods_on_windows_nodes, 'pod')})"),
-        (
-            coverage.virtual_nodes,
-            f"Virtual nodes have no cgroups to predict ({counted(coverage.pods_on_virtual_nodes, 'pod')})",
-        ),
-        (coverage.pods_without_node, "Pods without a node are not predicted"),
+def _labelled(label: str, text: str, screen: Screen) -> str:
+    # What was and what will be stay on one line.
+    whole = screen.shown(text).replace(" -> ", _ARROW)
+    return wrap(whole, screen.width, f"{label:<{_LABEL}}", " " * _LABEL).replace(_ARROW, " -> ")
+
+
+def _head(audit: Audit, screen: Screen) -> list[str]:
+    coverage = audit.coverage
+    read = "all read" if coverage.complete else "NOT ALL READ"
+    counts = (
+        f"{counted(coverage.nodes_audited, 'node')}, {counted(coverage.pods_audited, 'pod')}, "
+        f"{counted(len(audit.workloads), 'workload')}, {read}"
     )
-    lines += [f"{what}: {named(names, 5)}." for names, what in apart if names]
-    lines += [f"{kind} names are {how}." for kind, how in coverage.workload_names.items() if how.startswith("derived")]
-    if coverage.ignored_kinds:
-        ignored = ", ".join(f"{count} {kind}" for kind, count in coverage.ignored_kinds.items())
-        lines.append(f"Not used: {ignored}.")
-    if coverage.duplicates:
-        lines.append(f"{counted(coverage.duplicates, 'object')} stood in the input more than once.")
-    return lines + [f"{note}." for note in coverage.notes]
+    named = [audit.cluster[key] for key in ("name", "context") if audit.cluster.get(key)]
+    filtered = f"; only {coverage.filter}" if coverage.filter else ""
+    files = coverage.source.split(", ")
+    source = coverage.source if len(files) < 3 else counted(len(files), "file")
+    return [
+        _labelled("Target", f"{audit.target.description} (--to {audit.target.to})", screen),
+        _labelled("Input", f"{counts}, from {', '.join([*named, source]) or 'the cluster'}{filtered}", screen),
+        *([_labelled("Time", audit.time, screen)] if audit.time else []),
+    ]
+
+
+def _result(audit: Audit, screen: Screen) -> list[str]:
+    severities = ", ".join(f"{count} {severity}" for severity, count in audit.verdict.findings.items() if count)
+    found = [_labelled("RESULT", audit.verdict.sentence, screen)]
+    if audit.actions and audit.actions[0].run and audit.actions[0].kind != "inspect":
+        found.append(_labelled("", audit.actions[0].run[0], screen))
+    found.append(_labelled("", f"Findings: {severities or 'none'}.", screen))
+    found += [
+        _labelled("", f"Not read: {gap.what}: {gap.why}. {gap.remedy}.", screen) for gap in audit.coverage.gaps[:3]
+    ]
+    if len(audit.coverage.gaps) > 3:
+        found.append(_labelled("", f"{counted(len(audit.coverage.gaps) - 3, 'more gap')}: -o json has all.", screen))
+    return found
+
+
+def _workloads(audit: Audit, screen: Screen, *, wide: bool) -> list[str]:
+    changing = [each for each in audit.workloads if each.effect not in ("nominal", "none")]
+    shown = audit.workloads if wide else changing[:_MOST_WORKLOADS]
+    if not shown:
+        return []
+    lines = _grid(*_fitted(_HEADS, [_row(each, screen) for each in shown], screen), screen)
+    rest = len(audit.workloads) - len(shown)
+    more = []
+    if len(changing) > len(shown):
+        more.append(f"{len(changing) - len(shown)} more change")
+    if rest and len(audit.workloads) > len(changing) and not wide:
+        more.append(f"{len(audit.workloads) - len(changing)} more stay below the thresholds")
+    legend = "   ".join([_LEGEND, "; ".join(more)] if more else [_LEGEND])
+    return [*lines, wrap(legend, screen.width)]
+
+
+def _row(workload: Workload, screen: Screen) -> tuple[str, ...]:
+    share, against = workload.share, workload.against_system
+    if workload.effect in ("loses", "stops", "may-stop") and workload.sure_share:
+        share, against = workload.sure_share, workload.sure_loss
+    if workload.effect == "gains":
+        against = workload.against_system_best
+    nodes = workload.nodes_hit
+    where = nodes[0] if len(nodes) == 1 else counted(len(nodes), "node") if nodes else "-"
+    pods = workload.pods + workload.unpredicted_pods
+    return (
+        f"{SIGNS[workload.effect]} {middle(screen.shown(f'{workload.title} {kind(workload.kind)}'), _NAME)}",
+        f"{workload.pods_hit} of {pods}" if workload.effect not in ("nominal", "none") else str(pods),
+        middle(screen.shown(where), 24),
+        percents(share.before, share.after) if share else "-",
+        change(against.change) if against else "-",
+        screen.shown(split(workload.split)) if workload.split and "moves" in workload.effects else "",
+    )
+
+
+def _fitted(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], screen: Screen
+) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Return the columns of workloads for a screen: on a narrow one short heads, and no ratio."""
+    if sum(max(map(columns, column)) + 2 for column in zip(heads, *rows, strict=True)) - 2 <= screen.width:
+        return heads, rows
+    kept = [place for place, head in enumerate(heads) if head != "VS SYS"]
+    return _SHORT_HEADS, [[row[place] for place in kept] for row in rows]
+
+
+def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], screen: Screen) -> list[str]:
+    """Rows under their heads; where they are wider than the screen the longest texts are cut."""
+    limits = [max(map(columns, column)) for column in zip(heads, *rows, strict=True)]
+    while sum(limits) + 2 * (len(limits) - 1) > screen.width and max(limits) > 8:
+        limits[limits.index(max(limits))] -= 1
+    fitted = [[middle(cell, limit) for cell, limit in zip(row, limits, strict=True)] for row in rows]
+    fitted_heads = [cut(head, limit) for head, limit in zip(heads, limits, strict=True)]
+    # As a row: heads of their own are padded by two columns more.
+    text = tabulate([fitted_heads, *fitted], tablefmt="plain", disable_numparse=True)
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def _actions(audit: Audit, screen: Screen, *, wide: bool) -> list[str]:
+    shown = audit.actions if wide else audit.actions[:_MOST_ACTIONS]
+    if not shown:
+        return []
+    lines = ["ACTIONS"]
+    for place, action in enumerate(shown, start=1):
+        head = f"{place}. {action.title}  ({actions.whose(action, audit)})"
+        lines.append(wrap(screen.shown(head), screen.width, "", "   "))
+        # How else to find out is said by `nodes`.
+        alternatives = wide or action.kind != "inspect"
+        for label, text in actions.fields(action, audit):
+            if label == "or" and not alternatives:
+                continue
+            lines.append(wrap(screen.shown(text), screen.width, f"   {label:<7} ", " " * 11))
+    rest = len(audit.actions) - len(shown)
+    return [*lines, *([f"{counted(rest, 'more action')}: -o wide, -o markdown"] if rest else [])]
+
+
+def _findings(audit: Audit, screen: Screen, *, wide: bool) -> list[str]:
+    """What the move causes, then what is so today; of few severities, unless all are asked for."""
+    grave = [each for each in audit.findings if wide or each.severity in ("critical", "high", "medium")]
+    told = [each for each in grave if wide or not _in_table(each, audit)]
+    if not told:
+        return []
+    lines = []
+    for head, found in (
+        ("FINDINGS", [each for each in told if not each.today]),
+        ("TRUE TODAY", [each for each in told if each.today]),
+    ):
+        if found:
+            lines += [head, *_lines(found if wide else found[:_MOST_FINDINGS], screen)]
+            if not wide and len(found) > _MOST_FINDINGS:
+                lines.append(f"{counted(len(found) - _MOST_FINDINGS, 'more finding')}: -o wide")
+    return lines
+
+
+def _in_table(finding: Finding, audit: Audit) -> bool:
+    """Whether the result or the workloads' rows say it already."""
+    return finding.rule in ("CGA001", "CGA201", "CGA204") and bool(audit.workloads)
+
+
+def _lines(findings: Iterable[Finding], screen: Screen) -> Iterator[str]:
+    for each in findings:
+        text = f"{each.severity} {each.rule} ({each.certainty}) {each.message}"
+        yield paint(wrap(screen.shown(text), screen.width, "", "  "), colour=screen.colour)
+
+
+def _nodes(audit: Audit, screen: Screen, *, wide: bool) -> list[str]:
+    if not audit.nodes:
+        return []
+    groups: dict[tuple[str, ...], list[NodeRecord]] = {}
+    for node in audit.nodes:
+        groups.setdefault(_of_node(node), []).append(node)
+    order = sorted(groups.items(), key=lambda entry: (not _changes(entry[1][0]), entry[1][0].name))
+    shown = order if wide else order[:_MOST_NODES]
+    heads = ("NODE", "CGROUP", "CPU FOR PODS", "PODS : SYSTEM", "CGROUP IS", "RUNTIME IS")
+    rows = [
+        (
+            screen.shown(nodes[0].name if len(nodes) == 1 else f"{nodes[0].name} and {len(nodes) - 1} more"),
+            *(screen.shown(cell) for cell in cells),
+        )
+        for cells, nodes in shown
+    ]
+    rest = len(order) - len(shown)
+    return [
+        *_grid(heads, rows, screen),
+        *([f"{counted(rest, 'more group of nodes', 'more groups of nodes')}: -o wide"] if rest else []),
+    ]
+
+
+def _changes(node: NodeRecord) -> bool:
+    first = node.cases[0]
+    return (first.before.cgroup, first.before.pods_share) != (first.after.cgroup, first.after.pods_share)
+
+
+def _of_node(node: NodeRecord) -> tuple[str, ...]:
+    first = node.cases[0]
+    runtimes = sorted({known.confidence for about, known in node.known.items() if about.startswith("runtime:")})
+    return (
+        arrow(first.before.cgroup, "does not come back" if first.stops else first.after.cgroup),
+        percents(first.before.pods_share, first.after.pods_share),
+        arrow(number(first.before.pods_per_system), number(first.after.pods_per_system)),
+        node.known["cgroup"].confidence,
+        ", ".join(runtimes) or "-",
+    )
+
+
+def _apart(audit: Audit, screen: Screen, *, wide: bool) -> list[str]:
+    """What was set apart, and notes of what was read."""
+    lines = []
+    if audit.excepted:
+        lines.append(
+            f"{counted(len(audit.excepted), 'finding')} excepted by the policy and not counted"
+            f"{':' if wide else ': -o wide lists them.'}"
+        )
+        for each in audit.excepted if wide else ():
+            until = f", until {each.expires}" if each.expires else ""
+            of = each.finding
+            lines.append(f"- {of.severity} {of.rule} {of.subject.title}: {each.reason}{until} ({each.source})")
+    if audit.baseline:
+        lines.append(
+            f"Against the baseline {audit.baseline.source}: {len(audit.findings)} new, {len(audit.known)} known, "
+            f"{len(audit.fixed)} gone."
+        )
+        lines += list(audit.baseline.notes)
+    lines += [*audit.coverage.notes, *audit.coverage.unmatched]
+    return [wrap(screen.shown(line), screen.width, "", "  ") for line in lines]

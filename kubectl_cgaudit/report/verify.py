@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kubectl_cgaudit.judge.causes import Cause
-from kubectl_cgaudit.judge.verify import Difference, Verification
+from kubectl_cgaudit.compare.causes import Cause
+from kubectl_cgaudit.compare.verify import Difference, Verification
 from kubectl_cgaudit.report.screen import PLAIN, Column, Screen, grid, wrap
-from kubectl_cgaudit.report.words import counted, named
+from kubectl_cgaudit.text import counted, named
 
 _HEADS = tuple(Column(title) for title in ("NODE", "LEVEL", "CGROUP OF", "PREDICTED", "MEASURED", "CAUSE"))
 _EXPLAINED = tuple(Column(title) for title in ("NODE", "LEVEL", "CGROUP OF", "BY SPEC", "MEASURED", "CAUSE"))

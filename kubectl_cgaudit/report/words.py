@@ -1,24 +1,18 @@
-"""How numbers and effects are written, the same in every format."""
+"""How numbers, amounts and names are written, the same in every format."""
 
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 
-from kubectl_cgaudit.judge.audit import Change, Effect, NodeMoment, NominalChange, Span, WorkloadAudit
+from kubectl_cgaudit.audit.model import Change, Effect, Workload
+from kubectl_cgaudit.text import capital as capital
 from kubectl_cgaudit.text import counted as counted
 from kubectl_cgaudit.text import named as named
 from kubectl_cgaudit.text import number as number
 from kubectl_cgaudit.text import percent as percent
+from kubectl_cgaudit.text import percents as _percents
 
-EFFECT_WORDS: dict[Effect, str] = {
-    "stops": "does not run after the move",
-    "may-stop": "has a container that may not start after the move",
-    "loses": "loses against system processes",
-    "unknown": "cannot be said",
-    "moves": "CPU moves inside its pod",
-    "gains": "gains against system processes",
-    "nominal": "another number in cpu.weight, no CPU beyond the thresholds",
-    "none": "nothing changes beyond the thresholds",
-}
-_KIND_LETTERS = {
+ONLY_WHEN_FULL = "On a node with CPU to spare, no workload loses."
+SYSTEM = "system services (system.slice)"
+_KINDS = {
     "Deployment": "deploy",
     "StatefulSet": "sts",
     "DaemonSet": "ds",
@@ -27,71 +21,113 @@ _KIND_LETTERS = {
     "ReplicaSet": "rs",
     "Pod": "pod",
 }
+EFFECTS: dict[Effect, str] = {
+    "stops": "does not run after the move: its node does not come back",
+    "may-stop": "may not start after the move",
+    "loses": "loses CPU to system services",
+    "unknown": "depends on what is not known",
+    "moves": "CPU moves between the containers of its pods",
+    "gains": "gets more CPU against system services",
+    "nominal": "only the number in cpu.weight changes",
+    "none": "nothing changes",
+}
+SIGNS: dict[Effect, str] = {
+    "stops": "!",
+    "may-stop": "!",
+    "loses": "-",
+    "unknown": "?",
+    "moves": "~",
+    "gains": "+",
+    "nominal": " ",
+    "none": " ",
+}
 
 
-def signed(change: float) -> str:
-    """A relative change: -62%, +18%, -4.7%, 0%; a loss of nearly all as `percent` has it."""
-    value = change * 100
-    if abs(value) < 0.05:
-        return "0%"
-    if -1 < change <= -0.5:
-        return percent(change)
-    return f"{value:+.0f}%" if abs(value) >= 9.95 else f"{value:+.1f}%"
-
-
-def span(values: Span) -> str:
-    """One value, or the least and the greatest."""
-    least, greatest = number(values.least), number(values.greatest)
-    return least if least == greatest else f"{least}..{greatest}"
-
-
-def otherwise(workload: WorkloadAudit) -> list[str]:
-    """Return what happens to a workload where a default is overridden: `if cgroup v1: loses, moves`."""
-    return [f"{other.when}: {', '.join(other.effects) or 'nothing'}" for other in workload.other_effects]
-
-
-def with_kind(title: str, kind: str) -> str:
-    """A workload's title and its kind as kubectl shortens it: `shop/checkout deploy`."""
-    return f"{title} {_KIND_LETTERS.get(kind, kind.lower())}"
+both_percents = _percents
+"""Two fractions as percentages, with the digits that tell them apart."""
 
 
 def arrow(before: str, after: str) -> str:
-    """`a -> b`, or `a` alone if both are the same."""
+    """Return `a -> b`, or `a` alone if both are the same."""
     return before if before == after else f"{before} -> {after}"
 
 
-def against_system(workload: WorkloadAudit) -> str:
-    """The change against system.slice: of its worst pod, or the range over pods and cases."""
-    worst, best = workload.against_system, workload.against_system_best
-    if only_stops(workload):
-        return "stops"
-    if worst is None or best is None:
-        return "stops..?" if workload.may_stop else "?"
-    # Nothing is worse than to stop.
-    low, high = "stops" if workload.may_stop else signed(worst.change), signed(best.change)
-    return low if low == high else f"{low}..{high}"
+def percents(before: float, after: float) -> str:
+    """Return two fractions as `27% -> 20%`, with the digits that tell them apart."""
+    if before == after:
+        return percent(before)
+    return arrow(*both_percents(before, after))
 
 
-def only_stops(workload: WorkloadAudit) -> bool:
-    """Whether nothing is to be said of it but that it stops: its numbers after the move are as they were."""
-    ends = workload.against_system, workload.against_system_best
-    return workload.effect == "stops" and all(each is None or signed(each.change) == "0%" for each in ends)
+def change(fraction: float) -> str:
+    """Return a relative change: -62%, +18%, -4.7%, 0%."""
+    value = fraction * 100
+    if abs(value) < 0.05:
+        return "0%"
+    if -1 < fraction <= -0.5:
+        return percent(fraction)
+    return f"{value:+.0f}%" if abs(value) >= 9.95 else f"{value:+.1f}%"
 
 
-def inside_pod(change: Change | None) -> str:
-    """The container that loses most of its pod's CPU, and how much."""
-    if change is None or change.container is None or signed(change.change) == "0%":
+def amount(milli: float) -> str:
+    """Return an amount of CPU in thousandths as a spec writes it: 250m."""
+    return f"{milli:.0f}m"
+
+
+def value(number_: float | None, unit: str) -> str:
+    """Return `weight 39`, `1024 shares`; of what a runtime sets none, that it is not set."""
+    if number_ is None:
+        return "not set"
+    return f"{number_:.0f} shares" if unit == "shares" else f"weight {number_:.0f}"
+
+
+def title(workload: Workload) -> str:
+    """Return `shop/checkout deploy`."""
+    return f"{workload.title} {_KINDS.get(workload.kind, workload.kind.lower())}"
+
+
+def kind(name: str) -> str:
+    """Return a kind as kubectl shortens it."""
+    return _KINDS.get(name, name.lower())
+
+
+def on(nodes: Sequence[str], most: int = 3) -> str:
+    """Return `on worker-c`, `on 12 nodes (a, b, c and 9 more)`."""
+    if not nodes:
         return ""
-    return f"{change.container} {signed(change.change)}"
+    if len(nodes) <= most:
+        return f"on {' and '.join([', '.join(nodes[:-1]), nodes[-1]] if len(nodes) > 1 else nodes)}"
+    return f"on {counted(len(nodes), 'node')} ({named(nodes, most)})"
 
 
-@lru_cache(maxsize=4096)
-def nominal(change: NominalChange) -> str:
-    """A container's nominal weight before and after, with the ratio to the default. Many workloads have the same."""
-    before, after = f"{change.before_unit} {span(change.before)}", f"{change.after_unit} {span(change.after)}"
-    return f"{arrow(before, after)} ({arrow(span(change.ratio_before), span(change.ratio_after))} x default)"
+def is_are(count: int) -> str:
+    """Return `is` or `are`."""
+    return "is" if count == 1 else "are"
 
 
-def ratio_to_system(moment: NodeMoment) -> str:
-    """Pods against system.slice: `3.7 : 1`."""
-    return f"{number(moment.pods_per_system)} : 1"
+def each_loses(count: int) -> str:
+    """Return `loses` or `lose`."""
+    return "loses" if count == 1 else "lose"
+
+
+def split(of: Change | None) -> str:
+    """Return `app 91% -> 85%`; empty where nothing moves."""
+    if of is None or of.container is None or change(of.change) == "0%":
+        return ""
+    return f"{of.container} {percents(of.before, of.after)}"
+
+
+def sentence(*parts: str) -> str:
+    """Return the parts that are there, with a space between."""
+    return " ".join(filter(None, parts))
+
+
+def joined(names: Iterable[str], word: str = "and") -> str:
+    """Return `a`, `a and b`, `a, b and c`."""
+    listed = list(names)
+    return f"{', '.join(listed[:-1])} {word} {listed[-1]}" if len(listed) > 1 else "".join(listed)
+
+
+def with_kind(name: str, of_kind: str) -> str:
+    """Return a workload's title and its kind as kubectl shortens it: `shop/checkout deploy`."""
+    return f"{name} {kind(of_kind)}"

@@ -12,6 +12,11 @@ export async function withoutScripts(page) {
   return { controls, links, ...(await everything(page)) };
 }
 
+/** Opens every fold that an element is in. */
+function openFolds(element) {
+  for (let fold = element.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+}
+
 /** Follows every link within the page: how many there are, those whose target is not in view then, and links elsewhere. */
 async function missedLinks(page) {
   const missed = [];
@@ -25,7 +30,7 @@ async function missedLinks(page) {
       continue;
     }
     count += 1;
-    if (!(await link.isVisible())) await link.evaluate((each) => each.closest("details:not([open])").setAttribute("open", ""));
+    if (!(await link.isVisible())) await link.evaluate(openFolds);
     await link.click();
     const arrived = () =>
       page.evaluate((id) => {

@@ -27,7 +27,11 @@ def selected(view: View, fields: str, labels: str) -> View:
     if any(".".join(path) not in known for path, _, _ in terms):
         raise SelectorError(f"field label not supported: {fields}")
     terms += [(["metadata", "labels", key], sign, value) for key, sign, value in _terms(labels)]
-    positions = [at for at in view.positions if _fits(msgspec.json.decode(view.objects.raw(at, at + 1)), terms)]
+    # Few objects hold the values at all, and to decode the others would take seconds.
+    values = [value.encode() for _, sign, value in terms if sign != "!="]
+    raws = ((at, view.objects.raw(at, at + 1)) for at in view.positions)
+    held = ((at, raw) for at, raw in raws if all(value in raw for value in values))
+    positions = [at for at, raw in held if _fits(msgspec.json.decode(raw), terms)]
     return msgspec.structs.replace(view, positions=positions, selected=True)
 
 

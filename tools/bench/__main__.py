@@ -8,7 +8,10 @@ from pathlib import Path
 
 from tools.bench import history, live, metrics, saved, startup, tables
 
-FORMATS = ("table", "wide", "json", "yaml", "csv", "markdown", "html", "sarif", "junit", "prometheus", "ndjson")
+FORMATS = (
+    *("table", "wide", "json", "yaml", "csv", "markdown", "html", "sarif", "junit", "prometheus"),
+    *("ndjson", "parquet", "audit"),
+)
 _STARTS = 5
 
 

@@ -9,7 +9,7 @@ import msgspec
 from kubectl_cgaudit.collect import snapshot
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.model import Cluster
-from tests.support import GOLDEN, audited, golden_json, rendered
+from tests.support import GOLDEN, golden_json, rendered, saved
 
 _PODS = ("index-rebuild-4d962", "postgres-0", "checkout-d5491e7e7-1fc23", "waiting-for-gpu")
 _NODES = ("worker-a", "worker-b")
@@ -87,7 +87,7 @@ def cluster() -> Cluster:
 @cache
 def audit() -> Any:
     """The audit of that cluster, as its JSON holds it."""
-    return json.loads(rendered("json", audited(cluster(), (GOLDEN / "states.yaml").read_text())))
+    return json.loads(rendered("json", saved(cluster(), (GOLDEN / "states.yaml").read_text())))
 
 
 @cache

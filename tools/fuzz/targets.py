@@ -14,6 +14,7 @@ import yaml
 from msgspec.structs import replace
 
 from kubectl_cgaudit import plain
+from kubectl_cgaudit.audit import saved, thresholds
 from kubectl_cgaudit.collect import files, kubelet_answers, live, quantity, selector, snapshot
 from kubectl_cgaudit.collect.assemble import Assembly
 from kubectl_cgaudit.collect.configz import config
@@ -22,12 +23,12 @@ from kubectl_cgaudit.collect.kubeconfig import Connection, choose
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.collect.progress import silent
 from kubectl_cgaudit.collect.transport import Api
+from kubectl_cgaudit.compare.diff.build import diff
 from kubectl_cgaudit.detect import states
-from kubectl_cgaudit.judge import saved, scenario, thresholds
-from kubectl_cgaudit.judge.build import audit
-from kubectl_cgaudit.judge.diff.build import diff
+from kubectl_cgaudit.detect import target as scenario
 from kubectl_cgaudit.report import diff_html, diff_markdown, diff_table
 from kubectl_cgaudit.report.formats import FORMATS
+from tests.support import audit_of as audit
 from tests.support import rendered
 from tools.fuzz import seeds
 from tools.fuzz.check import Target, WrongError

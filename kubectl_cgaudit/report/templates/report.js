@@ -1,5 +1,5 @@
 "use strict";
-// Sorting, filtering, search and links to copy. Everything can be read without it.
+// Copying, sorting, filtering and search. Everything can be read without it.
 (() => {
   const make = (tag, properties, ...children) => {
     const element = Object.assign(document.createElement(tag), properties);
@@ -7,21 +7,31 @@
     return element;
   };
 
-  const copyLink = (heading) => {
-    const title = heading.textContent.trim().replace(/\s+/g, " ");
-    const button = make("button", { className: "copy-link", type: "button", textContent: "#" });
-    button.setAttribute("aria-label", `Copy the link to ${title}`);
+  const copier = (className, label, says, text, failed) => {
+    const button = make("button", { className, type: "button", textContent: says });
+    button.setAttribute("aria-label", label);
     button.addEventListener("click", async () => {
-      const link = `${location.href.split("#")[0]}#${heading.id}`;
-      history.replaceState(null, "", `#${heading.id}`);
       try {
-        await navigator.clipboard.writeText(link);
+        await navigator.clipboard.writeText(text());
         button.textContent = "copied";
       } catch {
-        button.textContent = "in the address bar";
+        button.textContent = failed;
       }
-      setTimeout(() => { button.textContent = "#"; }, 1500);
+      setTimeout(() => { button.textContent = says; }, 1500);
     });
+    return button;
+  };
+
+  const copyCommand = (block) => {
+    const command = block.textContent.trim();
+    block.append(copier("copy", `Copy ${command}`, "Copy", () => command, "select it"));
+  };
+
+  const copyLink = (heading) => {
+    const title = heading.textContent.trim().replace(/\s+/g, " ");
+    const link = () => `${location.href.split("#")[0]}#${heading.id}`;
+    const button = copier("copy-link", `Copy the link to ${title}`, "#", link, "in the address bar");
+    button.addEventListener("click", () => history.replaceState(null, "", `#${heading.id}`));
     heading.append(" ", button);
   };
 
@@ -55,7 +65,6 @@
 
   const searchable = (table) => {
     const rows = [...table.tBodies[0].rows];
-    const others = [...document.querySelectorAll("table.searched tbody tr")];
     const chosen = new Set();
     const search = make("input", { id: "search", type: "search", placeholder: "Search by name" });
     search.setAttribute("aria-label", "Search workloads by namespace or name");
@@ -63,14 +72,12 @@
     shown.setAttribute("aria-live", "polite");
     const apply = () => {
       const wanted = search.value.trim().toLowerCase();
-      const named = (row) => row.dataset.workload.toLowerCase().includes(wanted);
       let count = 0;
       for (const row of rows) {
         const has = row.dataset.effect.split(" ").some((effect) => chosen.has(effect));
-        row.hidden = !(named(row) && (chosen.size === 0 || has));
+        row.hidden = !(row.dataset.workload.toLowerCase().includes(wanted) && (chosen.size === 0 || has));
         count += row.hidden ? 0 : 1;
       }
-      for (const row of others) row.hidden = !named(row);
       shown.textContent = count ? `${count} of ${rows.length} shown` : `Nothing found: 0 of ${rows.length} shown`;
     };
     const tools = make("div", { className: "tools" }, search);
@@ -92,13 +99,18 @@
     apply();
   };
 
+  const named = (hash) => document.getElementById(hash) ?? document.getElementById(decodeURIComponent(hash));
   const reveal = () => {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = named(location.hash.slice(1));
     for (let each = target; each; each = each.parentElement) if (each.tagName === "DETAILS") each.open = true;
     target?.scrollIntoView();
   };
 
   document.querySelectorAll("h2[id], h3[id]").forEach(copyLink);
+  document.querySelectorAll("pre.run").forEach(copyCommand);
+  const ticket = document.getElementById("markdown");
+  const copy = copier("copy", "Copy as Markdown", "Copy as Markdown", () => ticket.textContent, "see As Markdown");
+  document.querySelector(".meta").append(make("li", {}, copy));
   document.querySelectorAll("table.sortable").forEach(sortable);
   const table = document.getElementById("workloads-table");
   if (table) searchable(table);

@@ -1,0 +1,1 @@
+"""What somebody can do about findings, each proven by predicting again."""

@@ -1,0 +1,1 @@
+"""From predictions to findings: what a migration changes, for whom, how surely."""

@@ -1,1 +1,0 @@
-"""The policy file: thresholds, severities and exceptions that a team agreed on."""

@@ -1,1 +1,0 @@
-"""Stage 3: the cgroup tree of a node in a given state."""
