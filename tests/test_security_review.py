@@ -418,6 +418,6 @@ def test_every_command_and_every_flag_that_names_a_file_is_on_the_page() -> None
     every = [group, *map(load, COMMANDS)]
     options = [each for command in every for each in command.params if isinstance(each, click.Option)]
     named = {each.opts[0] for each in options if re.search(r"FILE|DIR", each.metavar or "")} | {"--to"}
-    assert len(named) == 9
+    assert len(named) == 10
     assert {flag for flag in named if f"`{flag}" not in PAGE} == set()
     assert {name for name in COMMANDS if not hidden(name) and f"`{name}" not in PAGE} == set()

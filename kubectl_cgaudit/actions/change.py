@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_cgaudit.audit.cases import Case, NodeCases, is_lost
-from kubectl_cgaudit.collect.model import Container, Pod, Qos
+from kubectl_cgaudit.audit.cases import Case, NodeCases, PodsOnNode, is_lost
+from kubectl_cgaudit.collect.model import Cluster, Container, Pod, Qos
+from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.detect.state import SYSTEM_SLICE, CgroupVersion, Setup
 from kubectl_cgaudit.detect.target import Scenario, after
 
@@ -99,6 +100,21 @@ def _valued(setup: Setup, value: int, *, reserve: bool) -> Setup:
         return replace(setup, system_slice=value, enforced=enforced)
     # A kubelet that enforces a reserve writes its own value again at every start.
     return setup if SYSTEM_SLICE in setup.enforced else replace(setup, system_slice=value)
+
+
+def changed_pods(node: PodsOnNode, change: Change, cluster: Cluster) -> PodsOnNode:
+    """Return the node's pods with the requests and limits that they have after the move."""
+    of_workload: dict[tuple[str, str, str], list[WorkloadChange]] = {}
+    for each in change.workloads:
+        of_workload.setdefault(each.key, []).append(each)
+
+    def changed(pod: Pod) -> Pod:
+        own = workload(pod, cluster)
+        for each in of_workload.get((pod.namespace, own.kind, own.name), ()):
+            pod = changed_pod(pod, each)
+        return pod
+
+    return replace(node, placed=[(changed(pod), used) for pod, used in node.placed]) if of_workload else node
 
 
 def changed_pod(pod: Pod, change: WorkloadChange) -> Pod:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from kubectl_cgaudit.actions import nodes, requests
 from kubectl_cgaudit.actions.candidate import Candidate, action
 from kubectl_cgaudit.actions.change import Change
+from kubectl_cgaudit.actions.chosen import Proposal
 from kubectl_cgaudit.actions.whatif import Outcome, outcomes
 from kubectl_cgaudit.audit.model import (
     SEVERITIES,
@@ -27,21 +28,22 @@ _GRAVE = ("medium", "high", "critical")
 _NOTHING = Change()
 
 
-def actions(run: Run, cluster: Cluster, progress: Progress = silent) -> tuple[Action, ...]:
+def proposals(run: Run, cluster: Cluster, progress: Progress = silent) -> tuple[Proposal, ...]:
     """Return what to do: inspections that decide something grave first, then what clears the worst."""
     asking = [_inspection(question) for question in _asked(run.audit)]
     candidates = [*nodes.candidates(run, cluster), *requests.candidates(run)]
     progress("actions", 0, len(candidates))
-    found = [*_proven(run, candidates), *_restarts(run.audit)]
+    found = [*_proven(run, candidates), *(Proposal(each, _NOTHING) for each in _restarts(run.audit))]
     grades = {each.id: (each.leads, SEVERITIES.index(each.severity)) for each in run.audit.findings}
-    found.sort(key=lambda each: _order(each, grades))
+    found.sort(key=lambda each: _order(each.action, grades))
     certainty = {each.id: each.certainty for each in run.audit.findings}
-    return (*asking, *(_waiting(each, certainty, asking) for each in found))
+    waiting = (Proposal(_waiting(each.action, certainty, asking), each.change) for each in found)
+    return (*(Proposal(each, _NOTHING) for each in asking), *waiting)
 
 
 def acted(run: Run, cluster: Cluster, progress: Progress = silent) -> Audit:
     """Return the run's audit with its actions; each finding names those that clear or lower it, in their order."""
-    proven = actions(run, cluster, progress)
+    proven = tuple(each.action for each in proposals(run, cluster, progress))
     of_finding: dict[str, list[str]] = {}
     for each in proven:
         for finding in dict.fromkeys((*each.clears, *each.lowers)):
@@ -58,7 +60,7 @@ def acted(run: Run, cluster: Cluster, progress: Progress = silent) -> Audit:
     return replace(run.audit, findings=tuple(found), actions=proven, coverage=coverage)
 
 
-def _proven(run: Run, candidates: Sequence[Candidate]) -> Iterator[Action]:
+def _proven(run: Run, candidates: Sequence[Candidate]) -> Iterator[Proposal]:
     """Yield of the candidates with one id the first that helps, and those that change nothing that is predicted."""
     predicted = [each for each in candidates if each.change != _NOTHING]
     by_id: dict[str, list[tuple[Candidate, Outcome]]] = {}
@@ -70,7 +72,7 @@ def _proven(run: Run, candidates: Sequence[Candidate]) -> Iterator[Action]:
         cpu = tuple(_cpu(run, candidate, outcome))
         effect = ActionEffect(len(outcome.cleared), len(outcome.lowered), len(outcome.caused), cpu)
         ways = [{**each.action.detail, "change": each.action.change} for each, _ in others]
-        yield replace(
+        found = replace(
             own,
             effect=effect,
             clears=outcome.cleared,
@@ -78,10 +80,11 @@ def _proven(run: Run, candidates: Sequence[Candidate]) -> Iterator[Action]:
             causes=outcome.caused,
             detail={**own.detail, "others": ways} if ways else own.detail,
         )
+        yield Proposal(found, candidate.change)
     for candidate in candidates:
         if candidate.change == _NOTHING:
             told = tuple(candidate.action.detail.get("findings", ()))
-            yield replace(candidate.action, lowers=told)
+            yield Proposal(replace(candidate.action, lowers=told), _NOTHING)
 
 
 def _cpu(run: Run, candidate: Candidate, outcome: Outcome) -> Iterator[CpuOfNode]:

@@ -57,11 +57,13 @@ class Outcome(NamedTuple):
         return any(leads and severity > _LOW and (leads, severity) >= mended for leads, severity in caused)
 
 
-def apply(run: Run, cluster: Cluster, scenario: Scenario, change: Change) -> Run:
-    """Return the whole audit with a change made after the move. Raises UsageError when a rule does not fit a node."""
+def apply(run: Run, cluster: Cluster, scenario: Scenario, change: Change, said: Sequence[str] = ()) -> Run:
+    """Return the whole audit with a change made after the move, which `said` names. Raises UsageError when a rule does not fit a
+    node.
+    """
     every = [(place, change) for place in range(len(run.tables.nodes))]
     known = run.audit
-    return judged_run(
+    made = judged_run(
         cluster,
         copies(run.tables, every),
         scenario,
@@ -70,6 +72,8 @@ def apply(run: Run, cluster: Cluster, scenario: Scenario, change: Change) -> Run
         known.time,
         known.cluster,
     )
+    target = replace(made.audit.target, what_if=tuple(said))
+    return made._replace(audit=replace(made.audit, target=target))
 
 
 def outcomes(run: Run, changes: Sequence[Change]) -> list[Outcome]:

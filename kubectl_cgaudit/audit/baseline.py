@@ -48,6 +48,10 @@ def against(earlier: Audit, source: str, audit: Audit) -> Audit:
             f"--baseline {source} was audited with another {earlier.target.to}: the file said something else then; "
             "make the baseline anew"
         )
+    if earlier.target.what_if != audit.target.what_if:
+        raise UsageError(
+            f"--baseline {source} was audited with another --what-if than this; compare audits of the same migration"
+        )
     left = {_key(finding): finding for finding in _by_severities_of_now(earlier, audit)}
     new: list[Finding] = list(_overridden(earlier, source, audit))
     known: list[Finding] = []

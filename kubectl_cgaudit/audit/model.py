@@ -433,6 +433,9 @@ class Target(Record, frozen=True):
     rules: Annotated[
         str | None, Meta(description="SHA-256 of what the rules of a --to file say; null for a target in words")
     ] = None
+    what_if: Annotated[
+        tuple[str, ...], Meta(description="what --what-if named: changed in addition after the move")
+    ] = ()
 
 
 class Verdict(Record, frozen=True):

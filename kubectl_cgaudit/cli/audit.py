@@ -3,7 +3,7 @@
 import contextlib
 import gc
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -16,6 +16,11 @@ from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.report.escape import visible
 from kubectl_cgaudit.report.formats import FORMATS
+
+if TYPE_CHECKING:
+    from kubectl_cgaudit.audit.run import Run
+    from kubectl_cgaudit.collect.model import Cluster
+    from kubectl_cgaudit.detect.target import Scenario
 
 _EPILOG = """\b
 Examples:
@@ -38,6 +43,7 @@ Needs: list on nodes and pods."""
 )
 @options.source_options
 @options.to_option
+@options.what_if_option
 @output.option(FORMATS)
 @click.option(
     "--threshold",
@@ -91,12 +97,23 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
     with _no_cycles():
         with Progress("judging") as progress:
             made = run.run(cluster, rules, target, limits, stamp, None, progress)
+            if flags["what_if"]:
+                made = _changed(made, cluster, target, flags["what_if"])
             acting = acted(made, cluster, progress)
             result = described(policy.judged(acting, judging))
         output.deliver_audit(Saved(result, records.containers(result, made.tables, made.judged)), wanted)
     for what in result.coverage.unmatched:
         say(f"check what was said: {visible(what)}")
     return policy.exit_code(result, judging)
+
+
+def _changed(made: "Run", cluster: "Cluster", target: "Scenario", said: tuple[str, ...]) -> "Run":
+    """The audit with what --what-if names. The numbers are those of the actions without it."""
+    from kubectl_cgaudit.actions.chosen import chosen
+    from kubectl_cgaudit.actions.remedies import proposals
+    from kubectl_cgaudit.actions.whatif import apply
+
+    return apply(made, cluster, target, *chosen(said, cluster, lambda: proposals(made, cluster)))
 
 
 @contextlib.contextmanager

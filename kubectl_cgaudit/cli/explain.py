@@ -17,6 +17,7 @@ from kubectl_cgaudit.errors import NotFoundError, UsageError
 @click.argument("pod", metavar="NAMESPACE/POD")
 @options.source_options
 @options.to_option
+@options.what_if_option
 @output.option(output.VIEW)
 def explain_command(pod: str, to: str, outputs: tuple[str, ...], **flags: Any) -> int:
     """Show the arithmetic of one pod, from its spec to its share of the node's CPU, level by level.
@@ -37,12 +38,12 @@ def explain_command(pod: str, to: str, outputs: tuple[str, ...], **flags: Any) -
     if not (before or given) or not name:
         missing = "namespace" if name else "pod"
         raise UsageError(f"{pod!r} names no {missing}; write NAMESPACE/POD, or give -n NAMESPACE")
-    cluster, tables = predict(target, flags, home=before, only=Only(pod=(before or given, name)))
+    cluster, tables, then = predict(target, flags, home=before, only=Only(pod=(before or given, name)))
     if given and before and all(each.namespace != before for each in cluster.pods):
         # As kubectl takes it: deploy/checkout -n shop.
         raise after_gaps(absent(given, name, cluster, before), cluster)
     found = _find(before or given, name, cluster)
-    node = view(find_node(found.node or "", cluster, tables.nodes))
+    node = view(find_node(found.node or "", cluster, tables.nodes), then)
     output.deliver_view(
         wanted,
         lambda screen: explain.render(node, found, screen),

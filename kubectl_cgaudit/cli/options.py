@@ -23,6 +23,17 @@ def to(what: str, default: str | None = None) -> Callable[[F], F]:
     )
 
 
+_WHAT_IF = click.option(
+    "--what-if",
+    "what_if",
+    cls=Repeatable,
+    multiple=True,
+    metavar="ACTION|FILE",
+    help="Predict with a change made after the move: an action's number or id, or a file of rules for nodes (as of --states) "
+    "and of a workload's requests. Repeatable.",
+)
+
+
 def states(what: str, flag: str = "--states") -> Callable[[F], F]:
     """The flag --states, or another that names such a file, with this help."""
     instead = "write both lists of rules into one file, where later rules win"
@@ -138,6 +149,11 @@ def refuse_choice(chosen: Source, why: str) -> None:
 def to_option(command: F) -> F:
     """The flag --to of an audit."""
     return _TO(command)
+
+
+def what_if_option(command: F) -> F:
+    """The flag --what-if."""
+    return _WHAT_IF(command)
 
 
 def source(arguments: dict[str, Any]) -> Source:

@@ -1,6 +1,6 @@
 """Reads what the flags name: the cluster or the files, and what they say of the nodes."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -22,6 +22,9 @@ from kubectl_cgaudit.detect.target import Scenario
 from kubectl_cgaudit.errors import InterruptedAuditError, UsageError
 from kubectl_cgaudit.report.escape import visible
 
+if TYPE_CHECKING:
+    from kubectl_cgaudit.compare.views import Pods
+
 _PROXY_WARNING = (
     "warning: --kubelet=proxy uses nodes/proxy; whoever may use that may also run commands in every container of the node "
     "(kubernetes#136550). Do not grant it for this tool alone: --kubelet=direct inside the cluster needs less."
@@ -42,15 +45,25 @@ def read(
             raise InterruptedAuditError(progress.last) from None
 
 
-def predict(
-    target: Scenario, flags: dict[str, Any], home: str = "", only: Only | None = None
-) -> tuple[Cluster, Tables]:
+class Predicted(NamedTuple):
+    """A cluster and the tables of its nodes."""
+
+    cluster: Cluster
+    tables: Tables
+    then: "Pods | None" = None
+    """Makes of a node's pods those of after the move, where --what-if changes them."""
+
+
+def predict(target: Scenario, flags: dict[str, Any], home: str = "", only: Only | None = None) -> Predicted:
     """Read the input and make the tables of its nodes. What of --states and --to speaks of nothing there is said on stderr.
 
     `home` is the namespace that is read where not all of them can be and none is chosen. `only` says of a running
     cluster which nodes are needed; what is said of others is no mistake then.
     """
     chosen = _without_labels(flags, home)
+    if flags["what_if"]:
+        # The actions are those of the whole cluster.
+        return _predict_changed(target, flags, home)
     if only and target.like:
         only = msgspec.structs.replace(only, nodes=(*only.nodes, target.like))
     cluster, rules = read(chosen, only=only)
@@ -59,12 +72,25 @@ def predict(
         found = tables(nodes, cluster)
     for what in unmatched(cluster, nodes, rules, target) if chosen.files or not only else ():
         say(f"check what was said: {visible(what)}")
-    return cluster, found
+    return Predicted(cluster, found)
 
 
-def read_audited(target: Scenario, flags: dict[str, Any]) -> tuple[Cluster, Run]:
+def _predict_changed(target: Scenario, flags: dict[str, Any], home: str) -> Predicted:
+    from kubectl_cgaudit.actions.change import changed_node, changed_pods
+    from kubectl_cgaudit.actions.chosen import chosen
+    from kubectl_cgaudit.actions.remedies import proposals
+
+    cluster, made = read_audited(target, flags, home)
+    change = chosen(flags["what_if"], cluster, lambda: proposals(made, cluster)).change
+    of_nodes = change.of_nodes()
+    nodes = tuple(changed_node(node, of_nodes.get(node.node.name, ())) for node in made.tables.nodes)
+    changed = msgspec.structs.replace(made.tables, nodes=nodes)
+    return Predicted(cluster, changed, lambda node: changed_pods(node, change, cluster))
+
+
+def read_audited(target: Scenario, flags: dict[str, Any], home: str = "") -> tuple[Cluster, Run]:
     """Read the input and audit it with the thresholds that are set by default."""
-    chosen = _without_labels(flags)
+    chosen = _without_labels(flags, home)
     cluster, rules = read(chosen)
     with ProgressLine("predicting") as progress:
         found = run(cluster, rules, target, Thresholds(), None, None, progress)

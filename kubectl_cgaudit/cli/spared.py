@@ -16,7 +16,7 @@ Place = str | tuple[int, int]
 
 def inputs(flags: Mapping[str, Any], target: str | None = None) -> Iterator[str | None]:
     """The files that these flags read, and that of --to."""
-    yield from (*flags["files"], flags["states"], flags.get("policy"), target)
+    yield from (*flags["files"], flags["states"], flags.get("policy"), target, *flags.get("what_if", ()))
     yield from _answers(flags["kubelet"] or "")
     if not flags["files"]:
         yield from _credentials(flags["kubeconfig"])

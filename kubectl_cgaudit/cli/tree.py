@@ -18,6 +18,7 @@ from kubectl_cgaudit.report.escape import visible
 @click.argument("node", nargs=-1)
 @options.source_options
 @options.to_option
+@options.what_if_option
 @output.option(output.VIEW)
 def tree_command(node: tuple[str, ...], to: str, outputs: tuple[str, ...], **flags: Any) -> int:
     """Show the cgroup tree of NODE, or of all nodes: every weight, quota and share, before and after.
@@ -34,11 +35,11 @@ def tree_command(node: tuple[str, ...], to: str, outputs: tuple[str, ...], **fla
     target = targets.parse(to)
     wanted = output.parse(outputs, output.VIEW, spared.inputs(flags, target.file))
     names = tuple(bare(each, "node", "nodes", "no") for each in node)
-    cluster, tables = predict(target, flags, only=Only(names) if names else None)
+    cluster, tables, then = predict(target, flags, only=Only(names) if names else None)
     shown = {each.node.name for each in of_nodes(node, cluster, tables.nodes)}
     if not shown:
         say(f"there is no Linux node that reports its CPU; there are {visible(without_trees(cluster))}")
-    found = [each for each in views(tables) if each.name in shown]
+    found = [each for each in views(tables, then) if each.name in shown]
     output.deliver_view(wanted, lambda screen: tree.as_text(found, screen), lambda: tree.data(found))
     return exit_code(cluster, tables.nodes)
 

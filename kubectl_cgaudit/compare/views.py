@@ -1,10 +1,10 @@
 """Nodes with the cgroup trees of all their cases, for who looks at single cgroups."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from kubectl_cgaudit.audit.cases import NodeCases
+from kubectl_cgaudit.audit.cases import NodeCases, PodsOnNode
 from kubectl_cgaudit.audit.confidence import taken_for_granted
 from kubectl_cgaudit.audit.inputs import Tables, inputs
 from kubectl_cgaudit.cgroups.quota import cannot_start
@@ -66,14 +66,19 @@ class NodeView(Struct, frozen=True):
         return taken_for_granted(self.state, handler)
 
 
-def views(tables: Tables) -> Iterator[NodeView]:
+Pods = Callable[[PodsOnNode], PodsOnNode]
+"""Makes of the pods of a node those of after the move."""
+
+
+def views(tables: Tables, then: Pods | None = None) -> Iterator[NodeView]:
     """Yield every node with the trees of its cases; they are made when they are asked for."""
     trees = Trees([node.on_node for node in tables.nodes], tables.inputs, tables.handlers)
+    later = trees if then is None else _later([node.on_node for node in tables.nodes], then)
     most = max((len(node.cases) for node in tables.nodes), default=0)
     columns: list[tuple[list[NodeTree], list[NodeTree]]] = []
     for number in range(most):
         cases = [node.cases[min(number, len(node.cases) - 1)] for node in tables.nodes]
-        columns.append((trees.under([case.before for case in cases]), trees.under([case.after for case in cases])))
+        columns.append((trees.under([case.before for case in cases]), later.under([case.after for case in cases])))
     for place, node in enumerate(tables.nodes):
         leading = node.leading[None]
         yield NodeView(
@@ -93,11 +98,17 @@ def _runs_in_part(pod: Pod, used: str, setup: Setup) -> bool:
     return nothing_waits and any(well for role, well in starts if role in COMPETING)
 
 
-def view(node: NodeCases) -> NodeView:
+def _later(nodes: Sequence[PodsOnNode], then: Pods) -> Trees:
+    changed = [then(node) for node in nodes]
+    return Trees(changed, *inputs(changed))
+
+
+def view(node: NodeCases, then: Pods | None = None) -> NodeView:
     """Return one node with the trees of its cases."""
     made = Trees([node.on_node], *inputs([node.on_node]))
+    later = made if then is None else _later([node.on_node], then)
     cases = tuple(
-        CaseView(case.when, made.under([case.before])[0], made.under([case.after])[0], case.lost, leads)
+        CaseView(case.when, made.under([case.before])[0], later.under([case.after])[0], case.lost, leads)
         for case, leads in zip(node.cases, node.leading[None], strict=True)
     )
     return NodeView(node, cases)

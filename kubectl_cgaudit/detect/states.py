@@ -69,7 +69,7 @@ def parse(text: str, source: str) -> tuple[Rule, ...]:
     rules = settings.loaded(text, source)
     if not isinstance(rules, list) or not rules:
         raise UsageError(f"{source} {_instead(rules)}")
-    return tuple(_rule(rule, f"{source} rule {number}") for number, rule in enumerate(rules, start=1))
+    return tuple(rule(each, f"{source} rule {number}") for number, each in enumerate(rules, start=1))
 
 
 def _instead(said: object) -> str:
@@ -81,8 +81,9 @@ def _instead(said: object) -> str:
     return f"is no list; {write}" if said else f"is empty; {write}"
 
 
-def _rule(rule: object, where: str) -> Rule:
-    said = settings.mapping(rule, where, _KEYS)
+def rule(given: object, where: str) -> Rule:
+    """Read one rule; `where` names it in messages. Raises UsageError."""
+    said = settings.mapping(given, where, _KEYS)
     match = settings.mapping(said.get("match", {}), f"{where}: match", _MATCH_KEYS)
     if "match" in said and not match:
         raise UsageError(f"{where}: match is empty; give it a name or labels, or leave it out to match every node")

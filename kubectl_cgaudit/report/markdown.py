@@ -166,6 +166,8 @@ class _Document:
         verdict = Live(f"**{text.sentence(beginning)}.** {text.sentence(rest)}".strip()) if beginning else ""
         counts = sections.severity_counts(audit.verdict.findings) or "none"
         title = f"# CPU priority audit: {text.name(sections.cluster_name(audit))}, {text.name(audit.target.to)}"
+        if audit.target.what_if:
+            title += f" --what-if {text.name(', '.join(audit.target.what_if))}"
         dated = f"{text.name(audit.time)}. " if audit.time else ""
         head = [
             title,

@@ -25,7 +25,18 @@ from kubectl_cgaudit.audit.model import (
     Workload,
 )
 from kubectl_cgaudit.report import rules
-from kubectl_cgaudit.report.words import EFFECTS, SIGNS, capital, change, counted, named, number, percent, percents
+from kubectl_cgaudit.report.words import (
+    EFFECTS,
+    SIGNS,
+    asked,
+    capital,
+    change,
+    counted,
+    named,
+    number,
+    percent,
+    percents,
+)
 from kubectl_cgaudit.report.words import arrow as arrow
 
 AFFECTED: tuple[Effect, ...] = ("stops", "may-stop", "loses", "unknown")
@@ -116,7 +127,7 @@ def facts(audit: Audit) -> list[tuple[str, str]]:
         ("Cluster", cluster_name(audit)),
         ("Context", named_.get("context", "") if named_.get("name") else ""),
         ("Cluster id", named_.get("uid", "")),
-        ("Target", f"{audit.target.description} (--to {audit.target.to})"),
+        ("Target", f"{audit.target.description} ({asked(audit.target)})"),
         ("Date", audit.time or ""),
         ("Nodes audited", f"{coverage.nodes_audited} of {coverage.nodes_read} read{_but(_other_nodes(coverage))}"),
         ("Pods audited", f"{coverage.pods_audited} of {coverage.pods_read} read{_but(_other_pods(audit))}"),

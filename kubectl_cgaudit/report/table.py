@@ -11,6 +11,7 @@ from kubectl_cgaudit.report.screen import PLAIN, Screen, columns, cut, middle, w
 from kubectl_cgaudit.report.words import (
     SIGNS,
     arrow,
+    asked,
     change,
     counted,
     kind,
@@ -75,7 +76,7 @@ def _head(audit: Audit, screen: Screen) -> list[str]:
     files = coverage.source.split(", ")
     source = coverage.source if len(files) < 3 else counted(len(files), "file")
     return [
-        _labelled("Target", f"{audit.target.description} (--to {audit.target.to})", screen),
+        _labelled("Target", f"{audit.target.description} ({asked(audit.target)})", screen),
         _labelled("Input", f"{counts}, from {', '.join([*named, source]) or 'the cluster'}{filtered}", screen),
         *([_labelled("Time", audit.time, screen)] if audit.time else []),
     ]

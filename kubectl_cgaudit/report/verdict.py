@@ -36,7 +36,9 @@ def verdict(audit: Audit) -> str:
     ]
     if not any(parts):
         parts.append(_calm(audit))
-    return sentence(_incomplete(audit), *parts, _beside(audit), _otherwise(audit), _first_action(audit))
+    return sentence(
+        _what_if(audit), _incomplete(audit), *parts, _beside(audit), _otherwise(audit), _first_action(audit)
+    )
 
 
 def _nothing(audit: Audit) -> str:
@@ -45,6 +47,10 @@ def _nothing(audit: Audit) -> str:
         return f"No pod was audited: none matches {coverage.filter}."
     incomplete = "" if coverage.complete else " Not everything could be read: see coverage."
     return f"No pod was audited.{incomplete}"
+
+
+def _what_if(audit: Audit) -> str:
+    return f"With --what-if {named(audit.target.what_if, _NODES)}:" if audit.target.what_if else ""
 
 
 def _incomplete(audit: Audit) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from kubectl_cgaudit.audit.model import Change, Effect, Workload
+from kubectl_cgaudit.audit.model import Change, Effect, Target, Workload
 from kubectl_cgaudit.text import capital as capital
 from kubectl_cgaudit.text import counted as counted
 from kubectl_cgaudit.text import named as named
@@ -131,3 +131,8 @@ def joined(names: Iterable[str], word: str = "and") -> str:
 def with_kind(name: str, of_kind: str) -> str:
     """Return a workload's title and its kind as kubectl shortens it: `shop/checkout deploy`."""
     return f"{name} {kind(of_kind)}"
+
+
+def asked(target: Target) -> str:
+    """Return the flags that say what was predicted: `--to v2 --what-if 1`."""
+    return " ".join((f"--to {target.to}", *(f"--what-if {each}" for each in target.what_if)))
