@@ -178,7 +178,7 @@ class _Builder:
         if tag in (None, "!"):
             return typed(text) if self._dialect.types else text
         if tag not in _TYPES:
-            raise _refused(f"the tag {_short(tag)} is none of YAML's core", event)
+            raise _refused(f"the tag {_short(tag)} is not one of YAML's core", event)
         value = typed(text)
         if not isinstance(value, _TYPES[tag]) or (isinstance(value, bool) and bool not in _TYPES[tag]):
             raise _refused(f"{text[:_SHOWN]!r} is no {_short(tag)}", event)
@@ -187,7 +187,7 @@ class _Builder:
     def _begin(self, event: Any) -> None:
         mapping = isinstance(event, yaml.MappingStartEvent)
         if event.tag not in (None, "!", _MAP if mapping else _SEQ):
-            raise _refused(f"the tag {_short(event.tag)} is none of YAML's core", event)
+            raise _refused(f"the tag {_short(event.tag)} is not one of YAML's core", event)
         if len(self._stack) == DEEPEST:
             raise _refused(f"it is nested more than {DEEPEST} levels deep", event)
         if event.anchor is not None:

@@ -76,7 +76,7 @@ def _no_match(cluster: Cluster) -> list[GapRecord]:
     else:
         where = f" of namespace {wanted}" if wanted else ""
         remedy = f"Correct -l: of {counted(spaces[wanted] or len(cluster.pods), 'pod')}{where} none has such labels"
-    return [GapRecord(f"pods that match {cluster.reading.filter}", "there is none", remedy)]
+    return [GapRecord(f"pods that match {cluster.reading.filter}", "no pod does", remedy)]
 
 
 def _of_kind(cluster: Cluster, kind: NodeKind) -> tuple[str, ...]:

@@ -187,14 +187,14 @@ class Workload(Record, frozen=True):
     name: str
     effects: Annotated[tuple[Effect, ...], Meta(description="in the most plausible cases, strongest first")]
     other_effects: Annotated[tuple[OtherEffects, ...], Meta(description="what less plausible cases bring instead")]
-    confidence: Annotated[Confidence, Meta(description="that of its least sure pod")]
+    confidence: Annotated[Confidence, Meta(description="the confidence of its least sure pod")]
     pods: int
     pods_hit: Annotated[int, Meta(description="pods that have the strongest effect")]
     unpredicted_pods: Annotated[int, Meta(description="active pods on nodes that could not be read")]
     nodes_hit: Annotated[tuple[str, ...], Meta(description="nodes of these pods")]
     share: Annotated[Change | None, Meta(description="fraction of the node's CPU, of the pod where it changes most")]
     against_system: Annotated[
-        Change | None, Meta(description="share over that of system.slice, of the pod that loses most")
+        Change | None, Meta(description="share over the share of system.slice, of the pod that loses most")
     ]
     against_system_best: Annotated[
         Change | None, Meta(description="the same, of the pod that loses least or gains most")
@@ -393,7 +393,7 @@ class GapRecord(Record, frozen=True):
     why: str
     remedy: str
     kind: Annotated[str, Meta(description="what the members are, the same in every run; empty if it has none")] = ""
-    members: Annotated[tuple[str, ...], Meta(description="all of a list of which `what` names the first")] = ()
+    members: Annotated[tuple[str, ...], Meta(description="the whole list; `what` names the first of it")] = ()
 
 
 class Coverage(Record, frozen=True):

@@ -43,7 +43,7 @@ _LOOKS = {
     "reserve": _Look("cat /sys/fs/cgroup/system.slice/cpu.weight", "100 is the default; a reserve of 500m is 20"),
     "burstable": _Look(
         "cat /sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/cpu.weight",
-        "it is that of one of the two cases of `kubectl cgaudit tree`",
+        "it is the value of one of the two cases of `kubectl cgaudit tree`",
     ),
     "set_by": _Look(
         "systemctl cat system.slice", "CPUWeight= or CPUShares= below /etc or /usr is systemd's, below /run a kubelet's"

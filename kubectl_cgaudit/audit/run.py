@@ -147,8 +147,8 @@ def _assumptions(nodes: tuple[NodeCases, ...], scenario: Scenario) -> Iterator[s
         yield "The cgroup driver is systemd where the states file does not say otherwise."
     if any(case.before.cgroup != case.after.cgroup for node in nodes for case in node.cases):
         yield (
-            "On the way to the other cgroup version a top-level cgroup at its default keeps the default; a value set in systemd "
-            "keeps its ratio to that, one that a kubelet's reserve set follows the linear formula."
+            "On the way to the other cgroup version a top-level cgroup at its default keeps the default. A value set in systemd "
+            "keeps its ratio to the default. A value set by a kubelet's reserve follows the linear formula."
         )
 
 
@@ -163,5 +163,5 @@ def _next_releases(nodes: tuple[NodeCases, ...], scenario: Scenario) -> Iterator
         if names:
             yield (
                 f"{capital(these('node', names))}: {platform.id} changes what competes with pods at the root, which --to "
-                f"{scenario.to} leaves as it is: if the move ends there, use --to platform={platform.id}"
+                f"{scenario.to} leaves unchanged: if the move ends there, use --to platform={platform.id}"
             )

@@ -51,7 +51,7 @@ Needs: list on nodes and pods."""
     cls=Repeatable,
     multiple=True,
     metavar="NAME=VALUE",
-    help="From where on a change is a finding: system-loss=10%, system-gain=10%, pod-move=5%, outweighed=10, "
+    help="Smallest change that is reported: system-loss=10%, system-gain=10%, pod-move=5%, outweighed=10, "
     "outweighed-reserve=5, divisible=5.",
 )
 @policy.policy_options

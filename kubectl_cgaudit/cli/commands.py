@@ -21,7 +21,7 @@ COMMANDS = {
     ),
     "manifests": (
         "manifests",
-        "Print the objects that run the audit inside the cluster, on a schedule, with the least that needs.",
+        "Print the objects that run the audit inside the cluster, on a schedule, with the minimum permissions.",
     ),
     "nodes": (
         "nodes",

@@ -54,7 +54,7 @@ class _Head(Struct, rename="camel"):
     cls=Repeatable,
     multiple=True,
     metavar="NAME=VALUE",
-    help="From where on a share has moved: system-loss=10%, system-gain=10%, pod-move=5%. An audit holds its own.",
+    help="Smallest change of a share that is reported: system-loss=10%, system-gain=10%, pod-move=5%. An audit holds its own.",
 )
 @output.option(_FORMATS)
 @click.option("--exit-code", is_flag=True, help="Exit with 4 if something moved that nobody predicted.")

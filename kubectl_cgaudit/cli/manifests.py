@@ -60,7 +60,7 @@ _NO_IMAGE = (
 @click.option("--memory", metavar="SIZE", default=MEMORY, show_default=True, help="The job's memory limit.")
 @output.option(tuple(RENDERERS))
 def manifests_command(outputs: tuple[str, ...], **flags: Any) -> int:
-    """Print the objects that run the audit inside the cluster, on a schedule, with the least that needs.
+    """Print the objects that run the audit inside the cluster, on a schedule, with the minimum permissions.
 
     \b
     Example: kubectl cgaudit manifests --image registry.example/cgaudit:1 | kubectl apply -f -

@@ -83,18 +83,17 @@ _KUBELET = (
         cls=Once,
         instead="give one of them; saved answers of all nodes lie in one folder",
         metavar="proxy|direct|files:DIR",
-        help="Also measure: proxy asks every kubelet through the API server (needs nodes/proxy, which allows running commands "
-        "in containers too); direct at its own port, for jobs in the cluster (needs nodes/metrics and nodes/configz); "
-        "files:DIR reads saved answers.",
+        help="Also measure. proxy asks every kubelet through the API server, and needs nodes/proxy, which allows running commands "
+        "in containers too. direct asks each at its own port, and needs nodes/metrics and nodes/configz. files:DIR reads saved "
+        "answers.",
     ),
     click.option(
         "--kubelet-insecure-tls", is_flag=True, help="Do not verify the kubelets' certificates (--kubelet=direct)."
     ),
 )
 _TO = to(
-    "Where the nodes go: v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6, crun=1.28, youki=0.5.7, platform=openshift-4.22 (or "
-    "another release that tab completion names), like=NODE that has moved already, combined with commas; or a file in the "
-    "syntax of --states.",
+    "Where the nodes go: v2, runtime, v2+runtime, kubelet=1.35, runc=1.3.6, crun=1.28, youki=0.5.7, platform=openshift-4.22, "
+    "like=NODE that has moved already. Combine them with commas, or give a file in the syntax of --states.",
     DEFAULT_TO,
 )
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kubectl_cgaudit.compare.views import Pods
 
 _PROXY_WARNING = (
-    "warning: --kubelet=proxy uses nodes/proxy; whoever may use that may also run commands in every container of the node "
+    "warning: --kubelet=proxy uses nodes/proxy; that permission also allows running commands in every container of the node "
     "(kubernetes#136550). Do not grant it for this tool alone: --kubelet=direct inside the cluster needs less."
 )
 

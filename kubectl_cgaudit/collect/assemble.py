@@ -164,8 +164,8 @@ class Assembly:
         """Everything read. Raises InputError that names the first bad object and counts the others."""
         if self._bad:
             raise InputError(
-                f"{self.first_bad}; correct the input, save it again with kubectl, or have the cluster itself read, "
-                "of which all else is audited"
+                f"{self.first_bad}; correct the input, save it again with kubectl, or audit the running cluster, "
+                "where one bad object is left out"
             )
         return Cluster(
             nodes=tuple(self._nodes[name] for name in sorted(self._nodes)),

@@ -254,7 +254,7 @@ def _server(cluster_name: str, server: str) -> str:
 
 def _there_are(names: Iterable[str]) -> str:
     every = sorted(names)
-    return f"there are: {named(every, _LISTED)}" if every else "there is none"
+    return f"there are: {named(every, _LISTED)}" if every else "it has none"
 
 
 def _check_base64(whose: str, fields: Fields) -> None:

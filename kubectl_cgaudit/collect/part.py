@@ -67,6 +67,6 @@ def _gap(part: Part) -> Gap:
     command = f"kubectl get {plain.lower()} -A -o json" if part.kind else COMMAND
     return Gap(
         f"{name} of {Path(part.source).name}",
-        f"it is one page of a list, of which {more} {'comes' if part.left == 1 else 'come'}",
+        f"it is one page of a list; {more} {'comes' if part.left == 1 else 'come'}",
         f"Save all of it with: {command} (or with --raw, without limit=)",
     )

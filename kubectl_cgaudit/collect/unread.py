@@ -101,5 +101,5 @@ def _without(kind: str, node: str | None, instead: Mapping[str, str]) -> str:
         return instead[kind]
     if node == "":
         return "on no node, so no share is wrong for that"
-    where = "any node, as it is not known on which" if node is None else f"node {node}"
+    where = "any node, because its node is not known" if node is None else f"node {node}"
     return f"a sibling is missing, so the shares may be wrong on {where}"

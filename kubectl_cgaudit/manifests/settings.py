@@ -110,7 +110,7 @@ def check(settings: Settings) -> None:
 def _check_network(settings: Settings) -> None:
     for flag, given in (("--api-port", settings.api_ports), ("--egress", settings.egress)):
         if given and not settings.network_policy:
-            raise UsageError(f"{flag} adds to the NetworkPolicy, and there is none; add --network-policy")
+            raise UsageError(f"{flag} adds to the NetworkPolicy, which is not written; add --network-policy")
     for port in settings.api_ports:
         if port not in _PORTS:
             raise UsageError(f"--api-port: {port} is no port; write a number from 1 to {_PORTS[-1]}")

@@ -59,7 +59,7 @@ _NODES = 2
 _POD = "pod"
 OPEN_BEFORE = "what ran there before is not known"
 OPEN_PREDICTED = "what ran there before is not known, and decides what was predicted"
-OPEN_FATE = "it was not said for sure whether it would run"
+OPEN_FATE = "it was uncertain whether it would run"
 OPEN_NOW = "what runs there now is not known"
 
 

@@ -126,7 +126,7 @@ RULES: tuple[Rule, ...] = (
         "workload",
         "critical",
         "Container does not start after the upgrade",
-        "On cgroup v1 with the systemd driver, runc 1.3.2+ rounds the container's quota up to 10m, above that of its pod. The "
+        "On cgroup v1 with the systemd driver, runc 1.3.2+ rounds the container's quota up to 10m, above its pod's quota. The "
         "kernel refuses it (runc#4982): `failed to write cpu.cfs_quota_us: invalid argument`.",
     ),
     Rule(

@@ -257,7 +257,7 @@ def the_rest(workloads: Sequence[Workload], shown: Sequence[Effect]) -> str:
         "unknown": "depend on what is not settled",
         "moves": "only split CPU differently inside the pod",
         "gains": "gain CPU",
-        "nominal": "only show another number in cpu.weight",
+        "nominal": "only change the number in cpu.weight",
         "none": "do not change above the thresholds",
     }
     left = [f"{amounts[effect]} {words[effect]}" for effect in words if effect not in shown and amounts[effect]]

@@ -45,8 +45,8 @@ def wide(audit: Audit, screen: Screen = PLAIN) -> str:
 
 def _table(audit: Audit, screen: Screen, *, wide: bool) -> str:
     parts = [
-        _head(audit, screen),
         _result(audit, screen),
+        _head(audit, screen),
         _workloads(audit, screen, wide=wide),
         _actions(audit, screen, wide=wide),
         _findings(audit, screen, wide=wide),
@@ -108,8 +108,7 @@ def _workloads(audit: Audit, screen: Screen, *, wide: bool) -> list[str]:
         more.append(f"{len(changing) - len(shown)} more change")
     if rest and len(audit.workloads) > len(changing) and not wide:
         more.append(f"{len(audit.workloads) - len(changing)} more stay below the thresholds")
-    legend = "   ".join([_LEGEND, "; ".join(more)] if more else [_LEGEND])
-    return [*lines, wrap(legend, screen.width)]
+    return [*lines, *([f"{'; '.join(more)}."] if more else []), wrap(_LEGEND, screen.width)]
 
 
 def _row(workload: Workload, screen: Screen) -> tuple[str, ...]:

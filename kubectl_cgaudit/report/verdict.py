@@ -211,7 +211,7 @@ def _beside(audit: Audit) -> str:
     against = [node.name for node in audit.nodes if node.contradictions]
     parts = []
     if misread:
-        parts.append(f"Programs of {counted(len(misread), 'workload')} misread cpu.weight, or may (CGA401).")
+        parts.append(f"Programs of {counted(len(misread), 'workload')} may misread cpu.weight (CGA401).")
     if against:
         parts.append(f"The evidence contradicts itself {on(against, _NODES)} (CGA102).")
     return " ".join(parts)

@@ -161,8 +161,8 @@ def _of_the_nodes(
         )
     if ambiguous:
         yield (
-            f"{ambiguous} took the place of nodes of the same size for which different things were predicted: which of which "
-            "cannot be said, so they are shown as new."
+            f"{ambiguous} took the place of nodes of the same size for which different things were predicted. They cannot be "
+            "told apart, so they are shown as new."
         )
     told = [node.name for node in after if any(known.confidence == "stated" for known in node.known.values())]
     if told and came_true:
