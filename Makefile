@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RECORDED_ON := 1795222583
 RECORDED := -f tests/golden/nodes.json -f tests/golden/pods.json -f tests/golden/workloads.json \
 	-f tests/golden/runtimeclasses.json --states tests/golden/states.yaml
 
@@ -36,7 +37,7 @@ $(VENV)/ready: pyproject.toml requirements-build.lock requirements-dev.lock | ch
 
 demo reports: $(VENV)/ready
 	@mkdir -p reports
-	@$(BIN)/kubectl-cgaudit $(RECORDED) -o table \
+	@SOURCE_DATE_EPOCH=$(RECORDED_ON) $(BIN)/kubectl-cgaudit $(RECORDED) -o table \
 		-o html=reports/recorded-cluster.html -o markdown=reports/recorded-cluster.md
 
 screenshots: reports

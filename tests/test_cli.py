@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import jsonschema
@@ -190,12 +191,18 @@ def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
     assert runs[0] == runs[1]
 
 
-def test_a_date_only_with_source_date_epoch(
+def test_every_report_carries_the_time_unless_it_is_to_be_reproducible(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795221560")
     assert run([*RECORDED_FLAGS, "-o", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["time"] == "2026-11-21T00:39:20Z"
+    assert run([*RECORDED_FLAGS, "-o", "json", "--reproducible"]) == 0
+    assert json.loads(capsys.readouterr().out)["time"] is None
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert run([*RECORDED_FLAGS, "-o", "json"]) == 0
+    moment = datetime.fromisoformat(json.loads(capsys.readouterr().out)["time"])
+    assert abs((datetime.now(UTC) - moment).total_seconds()) < 60
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
     assert run([*RECORDED_FLAGS, "-o", "json"]) == 2
     assert (

@@ -112,7 +112,7 @@ def test_measured_through_the_proxy_with_its_warning(tmp_path: Path, capsys: pyt
         assert run(["nodes", "--kubeconfig", config, "--kubelet=proxy", "-o", "json"]) == 0
     said = capsys.readouterr()
     assert said.err.startswith(
-        "warning: --kubelet=proxy uses nodes/proxy; whoever may use that may also run commands in every"
+        "warning: --kubelet=proxy uses nodes/proxy; that permission also allows running commands in every"
     )
     nodes = {each["name"]: each for each in json.loads(said.out)["nodes"]}
     for each in nodes.values():

@@ -86,7 +86,7 @@ def test_the_fields_are_those_of_version_1_0() -> None:
     assert " ".join(saved["pods"][0]["containers"][0]) == (
         "name role request_milli limit_milli presence runtime_id image sees_cgroups started spec_request_milli"
     )
-    assert [*saved["reading"]] == ["source", "gaps", "notes", "ignored", "duplicates", "filter"]
+    assert [*saved["reading"]] == ["source", "gaps", "notes", "ignored", "duplicates", "filter", "named"]
 
 
 def test_the_audit_of_a_snapshot_is_the_audit_of_the_cluster() -> None:

@@ -18,6 +18,8 @@ from kubectl_cgaudit.report import table
 from kubectl_cgaudit.report.screen import Screen
 from tests.support import RECORDED_FLAGS, recorded_audit
 
+UNDATED = "--reproducible"
+
 
 @pytest.mark.parametrize(
     ("said", "width"), [("", 80), ("120", 120), ("50", 80), ("100000000000", 200), ("x", 80), ("0", 80), ("²", 80)]
@@ -26,7 +28,7 @@ def test_a_pipe_is_80_columns_unless_columns_says_otherwise(
     said: str, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", said)
-    assert run(RECORDED_FLAGS) == 0
+    assert run([*RECORDED_FLAGS, UNDATED]) == 0
     assert capsys.readouterr().out == table.table(_named_by_files(), Screen(width))
 
 
@@ -39,7 +41,7 @@ def _named_by_files() -> Audit:
 def test_a_file_is_80_columns_without_colour_always(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert run([*RECORDED_FLAGS, "-o", f"table={tmp_path / 'x'}"]) == 0
+    assert run([*RECORDED_FLAGS, UNDATED, "-o", f"table={tmp_path / 'x'}"]) == 0
     assert (tmp_path / "x").read_text() == table.table(_named_by_files(), Screen(80))
 
 
@@ -72,12 +74,12 @@ def in_a_terminal(words: list[str], width: int, **environment: str) -> str:
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_a_terminal_gets_its_width_and_colour(width: int) -> None:
-    text = in_a_terminal(RECORDED_FLAGS, width)
+    text = in_a_terminal([*RECORDED_FLAGS, UNDATED], width)
     assert text == table.table(_named_by_files(), Screen(width, colour=True, terminal=True))
 
 
 def test_a_terminal_without_colour_or_unicode() -> None:
-    assert in_a_terminal(RECORDED_FLAGS, 300, NO_COLOR="1") == table.table(_named_by_files(), Screen(200))
+    assert in_a_terminal([*RECORDED_FLAGS, UNDATED], 300, NO_COLOR="1") == table.table(_named_by_files(), Screen(200))
     drawn = in_a_terminal(["tree", "worker-b", *RECORDED_FLAGS], 80, TERM="dumb", PYTHONIOENCODING="ascii")
     assert drawn.isascii()
     assert "|  `- exporter" in drawn

@@ -70,7 +70,6 @@ def apply(run: Run, cluster: Cluster, scenario: Scenario, change: Change, said: 
         run.context.thresholds,
         known.coverage,
         known.time,
-        known.cluster,
     )
     target = replace(made.audit.target, what_if=tuple(said))
     return made._replace(audit=replace(made.audit, target=target))

@@ -1,6 +1,6 @@
 """The whole audit, from what was collected."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from kubectl_cgaudit.audit.thresholds import Thresholds
 from kubectl_cgaudit.audit.unmatched import unmatched
 from kubectl_cgaudit.audit.workloads import weights, workloads
 from kubectl_cgaudit.cgroups.version import was_checked
+from kubectl_cgaudit.collect.digest import digest
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.collect.progress import Progress, silent
 from kubectl_cgaudit.detect.catalogue import catalogue, fits
@@ -45,17 +46,16 @@ def run(
     scenario: Scenario,
     thresholds: Thresholds,
     time: str | None,
-    named: Mapping[str, str] | None = None,
     progress: Progress = silent,
 ) -> Run:
     """Audit a cluster. Raises UsageError when a states or target file does not fit one of its nodes.
 
-    `time` is RFC 3339, or None in reproducible runs; `named` is what the cluster is called.
+    `time` is RFC 3339, or None in reproducible runs.
     """
     nodes = node_cases(cluster, rules, scenario, progress)
     coverage = cover(cluster, tuple(unmatched(cluster, nodes, rules, scenario)), nodes)
     coverage = replace(coverage, notes=(*coverage.notes, *_next_releases(nodes, scenario)))
-    return judged_run(cluster, tables(nodes, cluster), scenario, thresholds, coverage, time, named, progress)
+    return judged_run(cluster, tables(nodes, cluster), scenario, thresholds, coverage, time, progress)
 
 
 def judged_run(
@@ -65,7 +65,6 @@ def judged_run(
     thresholds: Thresholds,
     coverage: Coverage,
     time: str | None,
-    named: Mapping[str, str] | None = None,
     progress: Progress = silent,
 ) -> Run:
     """Return the audit of tables that are made."""
@@ -79,8 +78,8 @@ def judged_run(
         schema=SCHEMA,
         tool_version=__version__,
         time=time,
-        cluster=dict(named or {}),
-        input="",
+        cluster=dict(cluster.reading.named),
+        input=digest(cluster),
         target=Target(
             scenario.to,
             scenario.describe(),

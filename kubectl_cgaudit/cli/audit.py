@@ -55,6 +55,9 @@ Needs: list on nodes and pods."""
     "outweighed-reserve=5, divisible=5.",
 )
 @policy.policy_options
+@click.option(
+    "--reproducible", is_flag=True, help="Leave the time out of the reports: the same input then gives the same bytes."
+)
 @click.version_option(__version__, "--version", message="kubectl cgaudit %(version)s")
 @click.pass_context
 def group(ctx: click.Context, /, to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], **flags: Any) -> int:
@@ -92,11 +95,11 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
     wanted = output.parse(outputs, FORMATS, spared.inputs(flags, target.file), flags["baseline"])
     chosen = options.source(flags)
     judging = policy.read(flags["policy"], flags["baseline"], flags["fail_on"], flags["fail_on_certainty"])
-    limits, stamp = judged.parse(judging.thresholds(thresholds)), _stamp()
+    limits, stamp = judged.parse(judging.thresholds(thresholds)), _stamp(reproducible=flags["reproducible"])
     cluster, rules = read(chosen, measured=False)
     with _no_cycles():
         with Progress("judging") as progress:
-            made = run.run(cluster, rules, target, limits, stamp, None, progress)
+            made = run.run(cluster, rules, target, limits, stamp, progress)
             if flags["what_if"]:
                 made = _changed(made, cluster, target, flags["what_if"])
             acting = acted(made, cluster, progress)
@@ -126,6 +129,7 @@ def _no_cycles() -> Iterator[None]:
         gc.enable()
 
 
-def _stamp() -> str | None:
-    when = policy.epoch()
-    return when.strftime("%Y-%m-%dT%H:%M:%SZ") if when else None
+def _stamp(*, reproducible: bool) -> str | None:
+    """The time that the report carries: of SOURCE_DATE_EPOCH if it is set, else this moment."""
+    when = policy.epoch() or policy.now()
+    return None if reproducible else when.strftime("%Y-%m-%dT%H:%M:%SZ")

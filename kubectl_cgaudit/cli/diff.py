@@ -139,7 +139,7 @@ def _read(
     with Progress() as progress:
         cluster = files.of_bytes(data, path, progress)
     with Progress("judging") as progress:
-        made = run.run(cluster, rules, target, limits, None, None, progress)
+        made = run.run(cluster, rules, target, limits, None, progress)
     return Saved(made.audit, records.containers(made.audit, made.tables, made.judged))
 
 

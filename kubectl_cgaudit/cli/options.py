@@ -83,9 +83,9 @@ _KUBELET = (
         cls=Once,
         instead="give one of them; saved answers of all nodes lie in one folder",
         metavar="proxy|direct|files:DIR",
-        help="Also measure. proxy asks every kubelet through the API server, and needs nodes/proxy, which allows running commands "
-        "in containers too. direct asks each at its own port, and needs nodes/metrics and nodes/configz. files:DIR reads saved "
-        "answers.",
+        help="Also measure. proxy asks every kubelet through the API server, and needs nodes/proxy, which allows running "
+        "commands in containers too. direct asks each at its own port, and needs nodes/metrics and nodes/configz. "
+        "files:DIR reads saved answers.",
     ),
     click.option(
         "--kubelet-insecure-tls", is_flag=True, help="Do not verify the kubelets' certificates (--kubelet=direct)."

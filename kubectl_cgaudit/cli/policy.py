@@ -205,6 +205,11 @@ def _today() -> date:
     return (when or datetime.now(UTC)).date()
 
 
+def now() -> datetime:
+    """Return this moment in UTC, in whole seconds."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
 def epoch() -> datetime | None:
     """The time of SOURCE_DATE_EPOCH (`now` is this moment), in UTC; None where it is not set.
 
@@ -215,7 +220,7 @@ def epoch() -> datetime | None:
         return None
     if said == "now":
         # As a job's manifest cannot know the time, and its metrics must tell when it last ran.
-        return datetime.now(UTC).replace(microsecond=0)
+        return now()
     try:
         return datetime.fromtimestamp(int(said), UTC)
     except (ValueError, OverflowError, OSError):

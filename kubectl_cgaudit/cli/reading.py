@@ -93,7 +93,7 @@ def read_audited(target: Scenario, flags: dict[str, Any], home: str = "") -> tup
     chosen = _without_labels(flags, home)
     cluster, rules = read(chosen)
     with ProgressLine("predicting") as progress:
-        found = run(cluster, rules, target, Thresholds(), None, None, progress)
+        found = run(cluster, rules, target, Thresholds(), None, progress)
     for what in found.audit.coverage.unmatched:
         say(f"check what was said: {visible(what)}")
     return cluster, found

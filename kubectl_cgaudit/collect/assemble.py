@@ -160,8 +160,11 @@ class Assembly:
         self._bad += other._bad
         self.notes += other.notes
 
-    def cluster(self, source: str) -> Cluster:
-        """Everything read. Raises InputError that names the first bad object and counts the others."""
+    def cluster(self, source: str, named: Mapping[str, str] | None = None) -> Cluster:
+        """Everything read; `named` is what a running cluster is called.
+
+        Raises InputError that names the first bad object and counts the others.
+        """
         if self._bad:
             raise InputError(
                 f"{self.first_bad}; correct the input, save it again with kubectl, or audit the running cluster, "
@@ -182,6 +185,7 @@ class Assembly:
                 ignored=dict(sorted(self._ignored.items())),
                 duplicates=self._duplicates,
                 filter=self._filter,
+                named=dict(named or {}),
             ),
         )
 

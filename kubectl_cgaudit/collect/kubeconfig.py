@@ -57,6 +57,8 @@ class Choice(Struct, frozen=True):
     user: Fields
     namespace: str
     """The context's; empty if it names none."""
+    named: dict[str, str]
+    """The `name` of the cluster and the `context`, as far as the kubeconfig says them."""
     encrypted: bool = True
     """Whether the server speaks https. Where it does not, `user` has no credentials and `cluster` no CA."""
 
@@ -96,7 +98,8 @@ def choose(connection: Connection) -> Choice | None:
         user = _only(user, _IMPERSONATION)
     where = f"context {context_name}" if context_name else f"cluster {cluster_name}"
     namespace = text(context.get("namespace"))
-    return Choice(where, cluster | {"server": server}, user, namespace, encrypted)
+    named = {key: name for key, name in (("name", cluster_name), ("context", context_name)) if name}
+    return Choice(where, cluster | {"server": server}, user, namespace, named, encrypted)
 
 
 def _only(fields: Fields, names: Iterable[str]) -> Fields:

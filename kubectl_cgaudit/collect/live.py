@@ -104,7 +104,7 @@ def read(
         # Whoever may create a pod could end the audit with it, and who audits could not mend that.
         assembly.leave_out_bad({each.kind: each.instead for each in OPTIONAL})
         assembly.name_unlike("read more than once, and not alike: the first was taken", "Run the audit again")
-        cluster = assembly.cluster(api.source)
+        cluster = assembly.cluster(api.source, api.named)
         del assembly
         memory.give_back()
         return cluster if kubelets is None else with_answers(cluster, _ask(api, cluster, kubelets, progress))

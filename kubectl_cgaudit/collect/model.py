@@ -266,6 +266,8 @@ class Reading(Struct, frozen=True):
     """Objects that stood in the input more than once."""
     filter: str
     """What `-n` and `-l` selected, in words; empty for everything."""
+    named: dict[str, str] = {}
+    """The `name` and the `context` of a running cluster."""
 
 
 class Cluster(Struct, frozen=True):

@@ -74,6 +74,7 @@ class Api:
         self._base: str = configuration.host.rstrip("/")
         self.host = host_of(self._base)
         self.source = f"cluster {self.host} ({where})"
+        self.named = choice.named if choice else {}
         self.namespace = self._connection.home or (choice.namespace if choice else own_namespace())
         self.encrypted = choice.encrypted if choice else True
         """Whether the server is asked with https. Where it is not, no credentials are sent."""

@@ -180,7 +180,8 @@ class _Document:
             f"## Actions\n\n{self._actions(text)}",
             f"## Workloads\n\n{self._workloads(text)}",
             more,
-            f"---\n\nkubectl-cgaudit {text.name(audit.tool_version)}{f', {text.name(audit.time)}' if audit.time else ''}",
+            f"---\n\nkubectl-cgaudit {text.name(audit.tool_version)}{f', {text.name(audit.time)}' if audit.time else ''}, "
+            f"input sha256:{text.name(audit.input[:12])}",
         ]
         shortened = f"Shortened to fit a ticket: each place says how many it leaves out, and … ends a text cut short; {IN_FULL}."
         cut = any(_CUT in part for part in head + body)
