@@ -190,7 +190,7 @@ def test_a_filter_that_matches_nothing_is_no_pass(flags: list[str], capsys: pyte
     assert run([*RECORDED_FLAGS, *flags, "-o", "json"]) == 3
     audit = json.loads(capsys.readouterr().out)
     (gap,) = audit["coverage"]["gaps"]
-    assert gap["why"] == "there is none"
+    assert gap["why"] == "no pod does"
     assert [each["rule"] for each in audit["findings"] if each["rule"] == "CGA001"] == ["CGA001"]
     assert audit["verdict"]["sentence"].startswith("No pod was audited")
     assert run([*RECORDED_FLAGS, *flags, "--fail-on", "high"]) == 4

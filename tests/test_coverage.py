@@ -147,7 +147,7 @@ def chosen(spaces: Iterable[str], namespace: str | None, words: str) -> list[tup
 def test_a_filter_that_matches_nothing_is_a_gap_that_says_what_there_is(
     spaces: Iterable[str], namespace: str | None, words: str, remedy: str
 ) -> None:
-    assert chosen(spaces, namespace, words) == [(f"pods that match {words}", "there is none", remedy)]
+    assert chosen(spaces, namespace, words) == [(f"pods that match {words}", "no pod does", remedy)]
 
 
 def test_a_filter_reads_well_wherever_it_is_said() -> None:

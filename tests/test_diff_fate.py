@@ -31,7 +31,7 @@ def test_what_was_said_that_it_may_not_start_did_not_come_true_by_running() -> N
     assert fates(found) == [("unknown", "unknown", ("runs", "stops"), ())]
     (row,) = [row for row in diff_content.workload_rows(found.workloads) if row.what == "pod after the move"]
     assert diff_content.change(row) == "runs -> runs, said runs or stops"
-    assert row.because == ("it was not said for sure whether it would run",)
+    assert row.because == ("it was uncertain whether it would run",)
     assert found.summary.sentence.endswith("Nothing is known to have moved that nobody predicted.")
 
 

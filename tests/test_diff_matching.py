@@ -89,7 +89,7 @@ def test_new_nodes_that_could_stand_for_different_ones_are_not_guessed() -> None
     before = saved(cluster(N1, node("n3"), A), f"{V1}\n- {{match: {{name: n3}}, cgroup: v2}}", "v2")
     found = diff(before, now_of(cluster(node("m1"), pod("a", container("app", "1"), on="m1")), V2_LINEAR))
     assert ([each.name for each in found.new_nodes], [each.name for each in found.gone_nodes]) == (["m1"], ["n1", "n3"])
-    assert "which of which cannot be said" in found.summary.notes[-1]
+    assert "They cannot be told apart" in found.summary.notes[-1]
 
 
 def test_replicas_more_and_fewer() -> None:

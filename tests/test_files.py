@@ -30,7 +30,7 @@ def bare(obj: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
 
 
-MEND = "correct the input, save it again with kubectl, or have the cluster itself read, of which all else is audited"
+MEND = "correct the input, save it again with kubectl, or audit the running cluster, where one bad object is left out"
 
 
 @pytest.mark.parametrize(

@@ -329,8 +329,11 @@ def test_a_name_that_looks_like_a_number_stays_a_text_for_every_yaml_parser(name
             "--kubelet=proxy needs nodes/proxy, which also allows running commands in every container; use direct",
         ),
         (["--kubelet=files:x"], "--kubelet: 'files:x' is not direct, which is all that a job in the cluster can do"),
-        (["--api-port", "8443"], "--api-port adds to the NetworkPolicy, and there is none; add --network-policy"),
-        (["--egress", "10.0.0.0/8:1"], "--egress adds to the NetworkPolicy, and there is none; add --network-policy"),
+        (["--api-port", "8443"], "--api-port adds to the NetworkPolicy, which is not written; add --network-policy"),
+        (
+            ["--egress", "10.0.0.0/8:1"],
+            "--egress adds to the NetworkPolicy, which is not written; add --network-policy",
+        ),
         (["--network-policy", "--api-port=0"], "--api-port: 0 is no port; write a number from 1 to 65535"),
         (["--network-policy", "--api-port=65536"], "--api-port: 65536 is no port; write a number from 1 to 65535"),
         *(

@@ -31,7 +31,7 @@ def gaps(tmp_path: Path, *documents: dict[str, Any], suffix: str = "json") -> tu
 
 
 def gap(what: str, more: str, command: str, suffix: str = "json") -> Gap:
-    why = f"it is one page of a list, of which {more}"
+    why = f"it is one page of a list; {more}"
     return Gap(f"{what} of page.{suffix}", why, f"Save all of it with: {command} (or with --raw, without limit=)")
 
 
@@ -121,4 +121,4 @@ def test_the_audit_is_incomplete_and_so_is_a_snapshot_of_it(tmp_path: Path, caps
         capsys.readouterr()
         assert run(["-f", path, "-o", "json"]) == 3
         (told,) = json.loads(capsys.readouterr().out)["coverage"]["gaps"]
-        assert told["why"] == "it is one page of a list, of which 50 more come"
+        assert told["why"] == "it is one page of a list; 50 more come"

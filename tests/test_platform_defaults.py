@@ -92,7 +92,7 @@ OLD = openshift(
 )
 NEW = openshift("w2", "1.35.1-3.rhaos4.22.git1234567.el9", "v1.35.2")
 NEXT = (
-    "Node w1: openshift-4.22 changes what competes with pods at the root, which --to v2 leaves as it is: if the move ends there, "
+    "Node w1: openshift-4.22 changes what competes with pods at the root, which --to v2 leaves unchanged: if the move ends there, "
     "use --to platform=openshift-4.22"
 )
 
@@ -206,7 +206,7 @@ def test_a_doubtful_target_is_warned_of_and_audited(
     assert run([*words, "--to", to]) == 0
     printed = capsys.readouterr()
     assert printed.err == (f"check what was said: {warning}\n" if warning else "")
-    assert printed.out.startswith(f"Target   every {to.partition('=')[0]} at ")
+    assert f"\nTarget   every {to.partition('=')[0]} at " in printed.out
 
 
 def test_a_fresh_pool_of_ubuntu_26_04_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,7 +54,7 @@ def test_a_pending_pod_does_not_end_the_audit(tmp_path: Path, capsys: pytest.Cap
         (
             {"metadata": {"name": "p", "namespace": "default", "labels": 1}, "spec": 1},
             "(metadata.labels: expected `object | null`, got `int`): a sibling is missing, so the shares may be wrong on "
-            "any node, as it is not known on which",
+            "any node, because its node is not known",
             "",
         ),
     ],

@@ -73,7 +73,7 @@ def test_of_the_recorded_cluster_of_which_only_nodes_and_pods_are_known() -> Non
             V2_LINEAR,
             "runtime",
             [pod("p", container("c", "1", image="openjdk:11.0.16"))],
-            f"{ONE} In 1 only the number in cpu.weight changes. Programs of 1 workload misread cpu.weight, or may (CGA401). "
+            f"{ONE} In 1 only the number in cpu.weight changes. Programs of 1 workload may misread cpu.weight (CGA401). "
             "Update Java in default/p (c): clears 1 finding.",
         ),
         (

@@ -153,7 +153,7 @@ def test_the_core_tags(text: str, value: Any) -> None:
 def test_other_tags_are_refused(text: str, tag: str) -> None:
     line = text.count("\n") + 1
     for dialect in DIALECTS.values():
-        assert problem(text, dialect) == (f"the tag {tag} is none of YAML's core", line, True)
+        assert problem(text, dialect) == (f"the tag {tag} is not one of YAML's core", line, True)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_windows_writes_utf_16() -> None:
 
 
 ONE_SENTENCE = {
-    "merges": (MERGES, "the tag !!merge is none of YAML's core at line 2", "it uses YAML anchors at line 1"),
+    "merges": (MERGES, "the tag !!merge is not one of YAML's core at line 2", "it uses YAML anchors at line 1"),
     "laughs": (LAUGHS, "its aliases stand for more than 100,000 values at line 6", "it uses YAML anchors at line 1"),
 }
 

@@ -57,10 +57,10 @@ class Choice(Struct, frozen=True):
     user: Fields
     namespace: str
     """The context's; empty if it names none."""
-    named: dict[str, str]
-    """The `name` of the cluster and the `context`, as far as the kubeconfig says them."""
     encrypted: bool = True
     """Whether the server speaks https. Where it does not, `user` has no credentials and `cluster` no CA."""
+    named: dict[str, str] = {}
+    """The `name` of the cluster and the `context`, as far as the kubeconfig says them."""
 
 
 class _Merged(Struct, frozen=True):
@@ -99,7 +99,7 @@ def choose(connection: Connection) -> Choice | None:
     where = f"context {context_name}" if context_name else f"cluster {cluster_name}"
     namespace = text(context.get("namespace"))
     named = {key: name for key, name in (("name", cluster_name), ("context", context_name)) if name}
-    return Choice(where, cluster | {"server": server}, user, namespace, named, encrypted)
+    return Choice(where, cluster | {"server": server}, user, namespace, encrypted, named)
 
 
 def _only(fields: Fields, names: Iterable[str]) -> Fields:

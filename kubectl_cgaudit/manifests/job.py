@@ -80,8 +80,7 @@ def _container(settings: Settings) -> Object:
         "command": ["kubectl-cgaudit"],
         "args": arguments(settings),
         # Nothing is there, so the pod's service account is used and no kubeconfig.
-        # With its time in the metrics a job that no longer runs is noticed.
-        "env": [{"name": "HOME", "value": _SCRATCH}, {"name": "SOURCE_DATE_EPOCH", "value": "now"}],
+        "env": [{"name": "HOME", "value": _SCRATCH}],
         # No CPU limit: it would only make the run longer. The request is its weight, and enough for a small cluster.
         "resources": {"requests": {"cpu": "100m", "memory": f"{REQUEST_MIB}Mi"}, "limits": {"memory": settings.memory}},
         "securityContext": {
