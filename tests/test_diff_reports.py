@@ -2,19 +2,23 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.compare.diff.build import diff
 from kubectl_cgaudit.compare.diff.types import ContainerValues, Diff, LoneNode, LoneWorkload, Measure, NodeDiff, Outcome
 from kubectl_cgaudit.plain import as_yaml
 from kubectl_cgaudit.report import diff_content, diff_html, diff_markdown, diff_table
 from kubectl_cgaudit.report.diff_content import Row
 from tests.diff_support import N1, A, now_of
-from tests.support import V1, V2_LINEAR, V2_QUADRATIC, cluster, container, node, pod, saved
+from tests.support import RECORDED_FLAGS, STATES, V1, V2_LINEAR, V2_QUADRATIC, cluster, container, node, pod, saved
 
 PLAIN = diff(saved(cluster(N1, A), V2_LINEAR, "v2"), now_of(cluster(N1, A), V2_LINEAR))
+# As of two inputs: of one state twice the table is one line.
+PLAIN = replace(PLAIN, after=replace(PLAIN.after, input="another"))
 MOVED = Measure("cgroup", "", "unpredicted", ("v1",), ("v1",), ("v2",))
 MORE = "-o markdown and -o html show more, -o json all."
 
@@ -85,6 +89,7 @@ def lone(**fields: object) -> LoneWorkload:
 
 def test_what_was_said_to_stop_and_runs_has_a_row_with_its_cause() -> None:
     found = diff(saved(cluster(N1, A), V1, "kubelet=1.35"), now_of(cluster(N1, A), V1))
+    found = replace(found, after=replace(found.after, input="another"))
     why = "it was said not to run after the move, and it runs; its kubelet is still v1.33.13"
     (machine,), (workload,) = diff_content.node_rows(found.nodes), diff_content.workload_rows(found.workloads)
     assert machine == Row("as-before", "n1", "after the move", "runs", "stops", "runs", 0, 0, (why,))
@@ -297,3 +302,24 @@ def test_what_wants_attention_first_stands_first_whatever_workload_it_is_of() ->
         ("came-true", "default/a sts"),
         ("came-true", "default/b sts"),
     ]
+
+
+def test_two_audits_of_one_state_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "now.json.gz")
+    flags = RECORDED_FLAGS[: RECORDED_FLAGS.index("--states")]
+    assert run(["snapshot", *flags, "-o", path]) == 0
+    capsys.readouterr()
+    assert run(["diff", path, path]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(
+        r"Nothing changed: both have the same 3 nodes and 15 workloads \(input sha256:[0-9a-f]{12}\)\. "
+        r"The predicted changes are still to come\.",
+        line,
+    )
+    # What is said of it may differ all the same: then it is told.
+    assert run(["diff", path, path, "--states", str(STATES), "--states-after", str(STATES)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    moved = tmp_path / "moved.yaml"
+    moved.write_text(STATES.read_text() + "\n- {match: {name: worker-c}, cgroup: v2}\n")
+    assert run(["diff", path, path, "--states", str(STATES), "--states-after", str(moved)]) in (0, 3)
+    assert "Nothing changed" not in capsys.readouterr().out

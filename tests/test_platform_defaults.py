@@ -92,8 +92,8 @@ OLD = openshift(
 )
 NEW = openshift("w2", "1.35.1-3.rhaos4.22.git1234567.el9", "v1.35.2")
 NEXT = (
-    "Node w1: openshift-4.22 changes what competes with pods at the root, which --to v2 leaves unchanged: if the move ends there, "
-    "use --to platform=openshift-4.22"
+    "Node w1: openshift-4.22 changes what competes with pods at the root, which --to v2 leaves unchanged: if the move ends "
+    "there, use --to platform=openshift-4.22"
 )
 
 

@@ -3,7 +3,7 @@
 import re
 from difflib import get_close_matches
 
-from kubectl_cgaudit.collect.model import Cluster
+from kubectl_cgaudit.collect.model import Cluster, Owner, Pod
 from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.errors import NotFoundError, UnreadError
 from kubectl_cgaudit.text import named
@@ -25,6 +25,19 @@ def in_doubt(cluster: Cluster, kind: str) -> bool:
     """Whether a `node` or `pod` that is not among what was read may be there all the same: a gap tells of such, or of all."""
     of_kind = re.compile(rf"(\d+ )?({kind}s?|objects)\b", re.IGNORECASE)
     return any(of_kind.match(gap.what) for gap in cluster.reading.gaps)
+
+
+def running(namespace: str, name: str, cluster: Cluster, kind: str = "") -> tuple[Owner | None, list[Pod]]:
+    """Return the workload of this name in a namespace, and its pods on nodes; None where no pod says that it is there."""
+    found: dict[Owner, list[Pod]] = {}
+    for pod in cluster.pods:
+        owner = workload(pod, cluster)
+        if pod.namespace == namespace and owner.name == name and _is(kind, owner.kind) and owner.kind != "Pod":
+            found.setdefault(owner, []).append(pod)
+    for owner, pods in found.items():
+        if on_nodes := [pod for pod in pods if pod.node and not pod.finished]:
+            return owner, on_nodes
+    return None, []
 
 
 def absent(namespace: str, name: str, cluster: Cluster, kind: str = "") -> NotFoundError:

@@ -270,6 +270,19 @@ def side(name: str, each: Side) -> str:
     return f"{name}: {each.source}: {amounts}{only}{dated}{state}"
 
 
+def same(diff: Diff) -> str:
+    """Return the one sentence for two audits of one state, of which nothing else is to be said; else nothing."""
+    before, after = diff.before, diff.after
+    moved = {each.outcome for each in (*diff.nodes, *diff.workloads)} - {"unchanged", "as-before", "unknown"}
+    alone = any((diff.new_nodes, diff.gone_nodes, diff.new_workloads, diff.gone_workloads))
+    if not before.input or (before.input, before.filter) != (after.input, after.filter) or moved or alone:
+        return ""
+    amounts = f"{counted(after.nodes, 'node')} and {counted(after.workloads, 'workload')}"
+    predicted = any(each.outcome == "as-before" for each in (*diff.nodes, *diff.workloads))
+    rest = " The predicted changes are still to come." if predicted else ""
+    return f"Nothing changed: both have the same {amounts} (input sha256:{after.input[:12]}).{rest}"
+
+
 def stayed(what: str, compared: Sequence[object]) -> str:
     """What is said where there is no row."""
     return "Nothing was to change, and nothing did." if compared else f"No {what} is in both."

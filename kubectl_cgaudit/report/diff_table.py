@@ -14,7 +14,9 @@ _MOST_LONE = 20
 
 
 def render(diff: Diff, screen: Screen = PLAIN) -> str:
-    """The comparison in the screen's width; names give way to it, numbers last of all."""
+    """The comparison in the screen's width; names give way to it, numbers last of all. Of one state twice it is one line."""
+    if same := content.same(diff):
+        return screen.finished(f"{same}\n")
 
     def said(text: str, rest: str = "") -> str:
         return wrap(screen.shown(text), screen.width, "", rest)

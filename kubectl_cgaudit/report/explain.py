@@ -23,11 +23,12 @@ _WHEN = 1
 _BAR = 8
 
 
-def render(node: NodeView, pod: Pod, screen: Screen = PLAIN) -> str:
-    """The tree in every case that differs here, now and after."""
+def render(node: NodeView, pod: Pod, screen: Screen = PLAIN, of: str = "") -> str:
+    """The tree in every case that differs here, now and after; `of` says of which workload the pod is."""
     index, handler = next((i, used) for i, (other, used) in enumerate(node.placed) if _is_same(other, pod))
     lines = _wrapped(
         [
+            *([of] if of else []),
             f"{pod.namespace}/{pod.name} on {node.name}, QoS class {pod.qos}, runtime handler {handler}",
             f"how sure: {_sure(node, handler)}",
         ],

@@ -214,6 +214,7 @@ def _side(of: moments.Side) -> Side:
         gaps=tuple(f"{gap.what}: {gap.why}" for gap in coverage.gaps),
         nodes=len(audit.nodes),
         workloads=len(audit.workloads),
+        input=audit.input,
     )
 
 

@@ -173,6 +173,7 @@ class Side(_Record, frozen=True):
     gaps: Annotated[tuple[str, ...], Meta(description="what could not be read")]
     nodes: int
     workloads: int
+    input: Annotated[str, Meta(description="SHA-256 of what was read, as in the audit")] = ""
 
 
 class Summary(_Record, frozen=True):
