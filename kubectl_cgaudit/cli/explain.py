@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def explain_command(pod: str, to: str, outputs: tuple[str, ...], **flags: Any) -> int:
     """Show the arithmetic of one pod, from its spec to its share of the node's CPU, level by level.
 
-    NAME is a pod, or a workload, of which the worst hit pod is shown.
+    NAME is a pod or a workload. Of a workload, the worst hit pod is shown.
 
     \b
     Examples:
