@@ -10,6 +10,10 @@ from kubectl_cgaudit.errors import UsageError
 
 COMMANDS = {
     "__complete": ("completion", "Print what the last of WORDS may become."),
+    "check": (
+        "check",
+        "Check whether an audit may read what it needs, how many pages that is, and about how long it takes.",
+    ),
     "convert": ("convert", "Convert a CPU REQUEST such as 250m, shares or a weight with both formulas, and back."),
     "diff": (
         "diff",

@@ -80,6 +80,16 @@ def pages(api: Api, resource: Resource, size: int = PAGE_SIZE) -> Iterator[Page]
         yield page
 
 
+def first_page(api: Api, resource: Resource, size: int = PAGE_SIZE) -> tuple[int, int | None]:
+    """How many objects the first page has, and how many come after it, where the server says. Raises as `pages` does."""
+    path = f"{resource.path}?limit={size}{resource.query}"
+    page = api.fetch(path, partial(_understood, api, path, resource, size), spare=bool(resource.instead))
+    if isinstance(page, Answer):
+        raise api.refusal(path, page)
+    metadata = page.metadata or wire.ListMetadata()
+    return len(page.items or ()), metadata.remaining_item_count if metadata.continue_ else 0
+
+
 def _follow(api: Api, resource: Resource, size: int) -> Iterator[Page]:
     first = f"{resource.path}?limit={size}{resource.query}"
     token, expired, again, mixed = "", 0, False, ""

@@ -273,13 +273,13 @@ def side(name: str, each: Side) -> str:
 def same(diff: Diff) -> str:
     """Return the one sentence for two audits of one state, of which nothing else is to be said; else nothing."""
     before, after = diff.before, diff.after
-    moved = {each.outcome for each in (*diff.nodes, *diff.workloads)} - {"unchanged", "as-before", "unknown"}
+    outcomes = {each.outcome for each in diff.nodes} | {each.outcome for each in diff.workloads}
+    moved = outcomes - {"unchanged", "as-before", "unknown"}
     alone = any((diff.new_nodes, diff.gone_nodes, diff.new_workloads, diff.gone_workloads))
     if not before.input or (before.input, before.filter) != (after.input, after.filter) or moved or alone:
         return ""
     amounts = f"{counted(after.nodes, 'node')} and {counted(after.workloads, 'workload')}"
-    predicted = any(each.outcome == "as-before" for each in (*diff.nodes, *diff.workloads))
-    rest = " The predicted changes are still to come." if predicted else ""
+    rest = " The predicted changes are still to come." if "as-before" in outcomes else ""
     return f"Nothing changed: both have the same {amounts} (input sha256:{after.input[:12]}).{rest}"
 
 
