@@ -44,10 +44,10 @@ screenshots: reports
 	$(BIN)/python -m tests.browser.screenshots reports/recorded-cluster.html reports/screenshots
 
 test: $(VENV)/ready
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 coverage: $(VENV)/ready
-	$(BIN)/python -m pytest -n auto --cov=kubectl_cgaudit --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -n auto --dist loadfile --cov=kubectl_cgaudit --cov-report=term:skip-covered
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

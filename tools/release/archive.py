@@ -25,14 +25,14 @@ def _tar(tree: Tree, epoch: int) -> bytes:
             entry = tarfile.TarInfo(path)
             entry.size, entry.mtime, entry.mode = len(tree[path]), epoch, _mode(path)
             archive.addfile(entry, io.BytesIO(tree[path]))
-    return gzip.compress(buffer.getvalue(), 9, mtime=epoch)
+    return gzip.compress(buffer.getvalue(), 6, mtime=epoch)
 
 
 def _zip(tree: Tree, epoch: int) -> bytes:
     date = datetime.fromtimestamp(epoch, UTC)
     moment = (date.year, date.month, date.day, date.hour, date.minute, date.second)
     buffer = io.BytesIO()
-    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=9) as archive:
+    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=6) as archive:
         for path in sorted(tree):
             entry = ZipInfo(path, moment)
             entry.compress_type, entry.create_system, entry.external_attr = ZIP_DEFLATED, 3, _mode(path) << 16
