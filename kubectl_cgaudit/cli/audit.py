@@ -15,10 +15,11 @@ from kubectl_cgaudit.cli.commands import Commands, load
 from kubectl_cgaudit.cli.repeatable import Repeatable
 from kubectl_cgaudit.errors import UsageError
 from kubectl_cgaudit.report.escape import visible
-from kubectl_cgaudit.report.formats import FORMATS
+from kubectl_cgaudit.report.formats import OF_AN_AUDIT
 
 if TYPE_CHECKING:
     from kubectl_cgaudit.audit.run import Run
+    from kubectl_cgaudit.audit.saved import Saved
     from kubectl_cgaudit.collect.model import Cluster
     from kubectl_cgaudit.detect.target import Scenario
 
@@ -44,7 +45,7 @@ Needs: list on nodes and pods."""
 @options.source_options
 @options.to_option
 @options.what_if_option
-@output.option(FORMATS)
+@output.option(OF_AN_AUDIT)
 @click.option(
     "--threshold",
     "thresholds",
@@ -92,11 +93,11 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
     from kubectl_cgaudit.report.findings import described
 
     target = targets.parse(to)
-    wanted = output.parse(outputs, FORMATS, spared.inputs(flags, target.file), flags["baseline"])
+    wanted = output.parse(outputs, OF_AN_AUDIT, spared.inputs(flags, target.file), flags["baseline"])
     chosen = options.source(flags)
     judging = policy.read(flags["policy"], flags["baseline"], flags["fail_on"], flags["fail_on_certainty"])
     limits, stamp = judged.parse(judging.thresholds(thresholds)), _stamp(reproducible=flags["reproducible"])
-    cluster, rules = read(chosen, measured=False)
+    cluster, rules = read(chosen, measured=any(each.format == "bundle" for each in wanted))
     with _no_cycles():
         with Progress("judging") as progress:
             made = run.run(cluster, rules, target, limits, stamp, progress)
@@ -104,7 +105,8 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
                 made = _changed(made, cluster, target, flags["what_if"])
             acting = acted(made, cluster, progress)
             result = described(policy.judged(acting, judging))
-        output.deliver_audit(Saved(result, records.containers(result, made.tables, made.judged)), wanted)
+        saved = Saved(result, records.containers(result, made.tables, made.judged))
+        output.deliver_audit(saved, wanted, lambda: _bundle(saved, cluster))
     for what in result.coverage.unmatched:
         say(f"check what was said: {visible(what)}")
     return policy.exit_code(result, judging)
@@ -117,6 +119,14 @@ def _changed(made: "Run", cluster: "Cluster", target: "Scenario", said: tuple[st
     from kubectl_cgaudit.actions.whatif import apply
 
     return apply(made, cluster, target, *chosen(said, cluster, lambda: proposals(made, cluster)))
+
+
+def _bundle(saved: "Saved", cluster: "Cluster") -> bytes:
+    from kubectl_cgaudit.collect.snapshot import encode, pack
+    from kubectl_cgaudit.report.bundle import packed
+    from kubectl_cgaudit.report.escape import json_bytes
+
+    return packed(saved, pack(json_bytes(encode(cluster))))
 
 
 @contextlib.contextmanager

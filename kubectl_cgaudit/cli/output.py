@@ -146,8 +146,8 @@ def _together(texts: Iterator[str]) -> Iterator[str]:
     yield "".join(kept)
 
 
-def deliver_audit(saved: "Saved", outputs: Sequence[Output]) -> None:
-    """Write an audit in all formats that are wanted, its containers made once for all of them.
+def deliver_audit(saved: "Saved", outputs: Sequence[Output], bundle: Callable[[], bytes] | None = None) -> None:
+    """Write an audit in all formats that are wanted, its containers made once for all of them; `bundle` makes that one.
 
     Raises CgauditError when one cannot be written; the others are. No file is there in part.
     """
@@ -159,7 +159,9 @@ def deliver_audit(saved: "Saved", outputs: Sequence[Output]) -> None:
         outlets = [opened.enter_context(Outlet(_sink(output), failures)) for output in outputs]
         writers = []
         for output, outlet in zip(outputs, outlets, strict=True):
-            if formats.has_records(output.format):
+            if output.format == "bundle" and bundle:
+                outlet(bundle())
+            elif formats.has_records(output.format):
                 writers.append((outlet, formats.writer(output.format), output.format in formats.BINARY))
             else:
                 outlet(formats.text(output.format, saved, screen(output)))

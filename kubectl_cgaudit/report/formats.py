@@ -29,7 +29,9 @@ FORMATS = (
     "parquet",
     "audit",
 )
-BINARY = ("parquet", "audit")
+OF_AN_AUDIT = (*FORMATS, "bundle")
+"""Formats of a command that has read a cluster: the bundle holds what it read."""
+BINARY = ("parquet", "audit", "bundle")
 """Formats that are no text."""
 
 
