@@ -9,6 +9,7 @@ from kubectl_cgaudit.actions.change import Change
 from kubectl_cgaudit.actions.whatif import apply, graded, outcomes
 from kubectl_cgaudit.audit.model import ActionEffect, Audit, CpuOfNode
 from kubectl_cgaudit.detect import target
+from kubectl_cgaudit.report.actions import told
 from tests.reference.clusters import KINDS
 from tests.support import (
     STATES,
@@ -189,3 +190,19 @@ def test_the_recorded_cluster_with_its_weight_has_no_loss() -> None:
     (candidate,) = nodes.candidates(run, objects)
     again = apply(run, objects, target.parse("v2+runtime"), candidate.change).audit
     assert again.verdict.findings == {"critical": 0, "high": 0, "medium": 2, "low": 15}
+
+
+@pytest.mark.parametrize(("cpu", "lacking"), [("312m", []), ("311m", []), ("310m", ["n1"])])
+def test_a_request_that_does_not_fit_says_where(cpu: str, lacking: list[str]) -> None:
+    """The pods ask for 306m, and 5m more are to be scheduled."""
+    objects = cluster(
+        node(cpu=cpu), pod("p", container("a", "300m"), container("b", "5m")), pod("q", container("z", "1m"))
+    )
+    (raised,) = [
+        each.action
+        for each in requests.candidates(ran(objects, V2_LINEAR, "runtime"))
+        if each.action.detail["kind"] == "raise"
+    ]
+    assert raised.detail["cost"] == {"schedulableMilli": 5, "podRequestMilli": 305, "pods": 1, "lacking": lacking}
+    short = "; node n1 has too little CPU left to schedule that" if lacking else ""
+    assert told(raised).cost == f"5m more for each pod to schedule{short}"

@@ -98,7 +98,8 @@ def _cpu(run: Run, candidate: Candidate, outcome: Outcome) -> Iterator[CpuOfNode
 
 def _order(each: Action, grades: Mapping[str, tuple[bool, int]]) -> tuple[Any, ...]:
     worst = max((grades.get(one, (False, 0)) for one in (*each.clears, *each.lowers)), default=(False, -1))
-    return not worst[0], -worst[1], len(each.causes) - len(each.clears), -len(each.lowers), each.id
+    lacks = bool(each.detail.get("cost", {}).get("lacking"))
+    return not worst[0], -worst[1], lacks, len(each.causes) - len(each.clears), -len(each.lowers), each.id
 
 
 def _waiting(each: Action, certainty: Mapping[str, str], asking: Sequence[Action]) -> Action:

@@ -160,7 +160,12 @@ def _split(run: Run, told: _Told, parts: Sequence[_Part], nodes: Mapping[str, No
                     "when": when,
                     "before": {"requests": old},
                     "container": losing.container.name,
-                    "cost": {"schedulableMilli": more, "podRequestMilli": pods_now, "pods": finding.where.pods},
+                    "cost": {
+                        "schedulableMilli": more,
+                        "podRequestMilli": pods_now,
+                        "pods": finding.where.pods,
+                        "lacking": _lacking(run, told, more),
+                    },
                     "check": others if len(setups) == 1 else sorted({*others, *finding.where.nodes}),
                 },
             ),
@@ -169,6 +174,15 @@ def _split(run: Run, told: _Told, parts: Sequence[_Part], nodes: Mapping[str, No
             told.case,
             told.row,
         )
+
+
+def _lacking(run: Run, told: _Told, more: int) -> list[str]:
+    """Return the nodes of the workload's pods that have too little CPU left to schedule so much more for each of its pods."""
+    of_pods = run.tables.inputs.pods
+    counts = of_pods.filter(col.workload == of_pods["workload"][told.row]).group_by("node").len()
+    left = {each.name: each.allocatable_milli - each.requested_milli for each in run.audit.nodes}
+    names = ((run.tables.nodes[node].node.name, count) for node, count in counts.iter_rows())
+    return sorted(name for name, count in names if more > 0 and more * count > left[name])
 
 
 def _elsewhere(run: Run, told: _Told) -> set[str]:

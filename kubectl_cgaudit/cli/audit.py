@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 Examples:
-  kubectl cgaudit                                   the cluster you are connected to
   kubectl cgaudit --states states.yaml --to v2      when you know what the nodes run
+  kubectl cgaudit --what-if 1                       what the first action would change
   kubectl get nodes,pods -A -o json | kubectl cgaudit -f -
-  kubectl cgaudit -o table -o html=audit.html -o markdown=audit.md
+  kubectl cgaudit -o table -o bundle=audit.zip      the attachment of a change ticket
 
 \b
 Exit codes: 0 done, 1 could not do it, 2 wrong usage, 3 done but incomplete or
@@ -64,7 +64,13 @@ Needs: list on nodes and pods."""
 def group(ctx: click.Context, /, to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], **flags: Any) -> int:
     """Say which workloads gain or lose CPU priority when nodes move to cgroup v2 or to another runc or crun.
 
-    It models the whole cgroup tree of every node, before and after, and never takes an unknown for safe.
+    \b
+      kubectl cgaudit                       audit the cluster you are connected to
+      kubectl cgaudit nodes                 see what each node runs, and how to find out
+      kubectl cgaudit -o html=audit.html    report to the people who approve the change
+
+    It predicts the whole cgroup tree of every node, before and after. Shares hold when a node's CPU is full. An unknown is never
+    taken for safe.
     """
     if ctx.invoked_subcommand:
         # A flag before the command counts as if it stood behind it: `kubectl cgaudit -f x tree`.

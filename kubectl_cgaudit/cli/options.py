@@ -52,7 +52,7 @@ _INPUT = (
         "gzip is fine, - is standard input. Repeat for more files of one cluster: they are read together. "
         "CGAUDIT_MAX_INPUT_SIZE=16Gi allows more than 4Gi in one, unpacked.",
     ),
-    states("What the nodes run: a YAML list of rules (see README)."),
+    states("What the nodes run: a YAML list of rules (see docs/states.md)."),
     click.option("-n", "--namespace", metavar="NS", help="Report only this namespace; the others' pods still compete."),
     click.option("-A", "--all-namespaces", is_flag=True, help="Report all namespaces (the default)."),
     click.option(

@@ -131,6 +131,9 @@ def _cost(action: Action) -> str:
         more = cost["schedulableMilli"]
         less = f"{amount(-more)} less" if more < 0 else f"{amount(more)} more"
         parts.append(f"{less} for each pod to schedule" if more else "no schedulable CPU")
+    if cost.get("lacking"):
+        have = "has" if len(cost["lacking"]) == 1 else "have"
+        parts.append(f"{these('node', cost['lacking'])} {have} too little CPU left to schedule that")
     if "restart" in cost:
         parts.append("the node is drained and restarted" if cost["restart"] == "node" else "the pods restart")
     if action.id.startswith("restart:"):
