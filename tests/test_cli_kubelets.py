@@ -14,7 +14,12 @@ KUBELETS = [*RECORDED_FLAGS[:-2], f"--kubelet=files:{GOLDEN}"]
 
 def test_nodes_says_what_is_known_and_what_would_settle_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["nodes", *RECORDED_FLAGS[:-2], "--evidence"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    answer, lines = capsys.readouterr().out.split("\n\n", 1)
+    assert " ".join(answer.split()) == (
+        "0 of 3 nodes known, 1 on defaults that nobody checked, 2 partly unknown. "
+        "Look first: `stat -fc %T /sys/fs/cgroup` on worker-b."
+    )
+    lines = lines.splitlines()
     assert lines[1].split() == [
         "worker-a",
         "v2",
@@ -51,6 +56,8 @@ def test_nodes_groups_equal_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[
     states.write_text("- {cgroup: v2, runtimes: {default: runc 1.3.6}}\n")
     assert run(["nodes", "-f", str(path), "--states", str(states)]) == 0
     lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["9 of 9 nodes known.", ""]
+    lines = lines[2:]
     assert lines[2:] == ["", "Of like nodes three are named: -o json names all."]
     assert lines[1].startswith("n0, n1, n2 and 6 more  v2 (stated)  default  runc 1.3.6 (quadratic) (stated)")
 

@@ -18,7 +18,7 @@ from kubectl_cgaudit.cli.commands import COMMANDS, hidden, load
 from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.collect.http import Answer
 from kubectl_cgaudit.errors import CgauditError
-from kubectl_cgaudit.report.formats import FORMATS
+from kubectl_cgaudit.report.formats import OF_AN_AUDIT
 from tests.vcr_support import Reply, a_list, a_status, kubeconfig, serve
 
 ROOT = Path(__file__).parent.parent
@@ -92,7 +92,7 @@ def test_where_nothing_can_be_printed_nothing_is_said(shell: str) -> None:
 
 
 def test_values_that_are_known_beforehand(tmp_path: Path) -> None:
-    assert ask("-o", "", home=tmp_path) == (sorted(FORMATS), ":4")
+    assert ask("-o", "", home=tmp_path) == (sorted(OF_AN_AUDIT), ":4")
     assert ask("tree", "-o", "j", home=tmp_path) == (["json"], ":4")
     assert ask("--to", "v2,k", home=tmp_path) == (["v2,kubelet="], ":6")
     assert ask("nodes", "--kubelet", "", home=tmp_path) == (["direct", "files:", "proxy"], ":4")

@@ -35,6 +35,8 @@ ACTING = (
 )
 NAMES = (f"::error::{ACTING}", f" \t\u00a0::add-mask::{ACTING}", ACTING)
 FILE = "::error::\x1b[31m\u202e.json"
+OTHER = f"other{FILE}"
+"""The same with one pod less: of one state twice `diff` says one line."""
 ROOT = Path(__file__).parent.parent
 DATA = ("json", "yaml", "ndjson", "sarif")
 VIEWS = ("text", "json", "yaml")
@@ -44,14 +46,14 @@ WORDS = {
     "tree": (VIEWS, ("tree",)),
     "explain": (VIEWS, ("explain", "owned", "-n", "SPACE")),
     "verify": (VIEWS, ("verify", "--kubelet=files:.")),
-    "diff": (("table", "markdown", "json", "html", "yaml"), ("diff", FILE, FILE)),
+    "diff": (("table", "markdown", "json", "html", "yaml"), ("diff", OTHER, FILE)),
     "report": (FORMATS, ("report", "saved.json")),
 }
 CASES = [(name, each) for name, (formats, _) in WORDS.items() for each in formats if each not in BINARY]
 TEXTS = [each for each in FORMATS if each not in BINARY]
 
 
-def hostile(name: str) -> str:
+def hostile(name: str, *, pods: int = 3) -> str:
     more = {
         "osImage": name,
         "kernelVersion": name,
@@ -61,11 +63,14 @@ def hostile(name: str) -> str:
     node_ = node(name, **more)
     node_["status"]["runtimeHandlers"] = [{"name": name, "features": {"userNamespaces": False}}]
     java = container(name, "1", "77m", image=f"openjdk:8-{name}")
-    return listed(
-        node_,
+    every = (
         pod(name, java, container("b", "50m"), on=name, namespace=name, runtimeClassName=name),
         pod("owned", container("c", "1"), on=name, namespace=name, owner=(f"Kind{name}", name)),
         pod("elsewhere", container("c", "1"), on=f"gone{name}", namespace=name),
+    )
+    return listed(
+        node_,
+        *every[:pods],
         {"kind": f"Other{name}", "metadata": {"name": name}},
     )
 
@@ -76,6 +81,7 @@ def name(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     name: str = request.param
     Path(FILE).write_text(hostile(name))
+    Path(OTHER).write_text(hostile(name, pods=2))
     run(["-f", FILE, "-o", "json=saved.json"])
     return name
 

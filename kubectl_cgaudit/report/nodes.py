@@ -78,7 +78,7 @@ def as_text(
     for node in nodes:
         groups.setdefault(_face(node), []).append(node)
     rows = [row for members in groups.values() for row in _rows(members, screen)]
-    lines = _drawn(rows, screen)
+    lines = [wrapped(_answer(nodes, settle), "", ""), "", *_drawn(rows, screen)] if nodes else _drawn(rows, screen)
     if any(len(members) > _NAMES for members in groups.values()):
         lines += ["", wrapped("Of like nodes three are named: -o json names all.")]
     if others:
@@ -101,6 +101,21 @@ def as_text(
     if not events_read and any(each.about == "cgroup" for each in settle):
         lines += ["", wrapped(_EVENTS)]
     return screen.finished("\n".join(lines) + "\n")
+
+
+def _answer(nodes: Sequence[NodeRecord], settle: Sequence[Question]) -> str:
+    """Return how many nodes are known, and what to look at first."""
+    unknown = sum(node.confidence == "unknown" for node in nodes)
+    probable = sum(node.confidence == "probable" for node in nodes)
+    known = len(nodes) - unknown - probable
+    parts = [
+        f"{known} of {counted(len(nodes), 'node')} known",
+        f"{probable} on defaults that nobody checked" if probable else "",
+        f"{unknown} partly unknown" if unknown else "",
+    ]
+    first = next((each for each in settle if each.commands), None)
+    look = f" Look first: `{first.commands[0].command}` on {named(first.nodes, _NAMES)}." if first else ""
+    return f"{', '.join(filter(None, parts))}.{look}"
 
 
 def _drawn(rows: Sequence[tuple[str, ...]], screen: Screen) -> list[str]:
