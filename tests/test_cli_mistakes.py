@@ -71,7 +71,11 @@ EACH = "name each file by itself (-f may be repeated)"
             f"there is no file no*.json, and a pattern is not looked up; {EACH}",
         ),
         (["-f", "y" * 300], 1, "y" * 300 + " cannot be read: File name too long; check the path"),
-        (["y" * 300], 2, f"there is no command '{'y' * 300}'; see kubectl cgaudit --help; there are check, convert, diff, "),
+        (
+            ["y" * 300],
+            2,
+            f"there is no command '{'y' * 300}'; see kubectl cgaudit --help; there are check, convert, diff, ",
+        ),
         ([__file__], 2, f"{__file__} is a file and no command; give each file with its own -f"),
         (["-o", "json=/nowhere/x"], 1, "/nowhere/x cannot be written: No such file or directory; choose another path"),
         (["tree", "n9"], 1, "there is no node 'n9'; there are n1"),
