@@ -94,6 +94,7 @@ class Scenario(Struct):
 
 SCENARIOS = {
     "audit": Scenario(["-o", "json=output/a.json", "-o", "html=output/a.html", "-o", "table"], LIVE | {WRITTEN}),
+    "redacted": Scenario(["--redact"]),
     "check": Scenario(["check"]),
     "nodes": Scenario(["nodes"]),
     "tree": Scenario(["tree", NODE], SMALL),

@@ -397,6 +397,7 @@ def _programs(run: Run, told: _Told) -> Iterator[Candidate]:
                 "when": "before-move",
                 "java": fault[0] if fault else "",
                 "fault": fault[1] if fault else "",
+                "fixedIn": finding.detail["fixedIn"],
                 "images": sorted({each.image for each in old}),
                 "cost": {"schedulableMilli": 0, "restart": "pods"},
                 "alternatives": [{"kind": "processor-count", "cpus": counted[0]}]

@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,12 @@ Needs: list on nodes and pods."""
 @click.option(
     "--reproducible", is_flag=True, help="Leave the time out of the reports: the same input then gives the same bytes."
 )
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Write pseudonyms for the names of nodes, namespaces, workloads, pods and containers. The same name keeps its own in "
+    "every report.",
+)
 @click.version_option(__version__, "--version", message="kubectl cgaudit %(version)s")
 @click.pass_context
 def group(ctx: click.Context, /, to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], **flags: Any) -> int:
@@ -112,7 +119,8 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
             acting = acted(made, cluster, progress)
             result = described(policy.judged(acting, judging))
         saved = Saved(result, records.containers(result, made.tables, made.judged))
-        output.deliver_audit(saved, wanted, lambda: _bundle(saved, cluster))
+        shown = _redacted(saved, cluster) if flags["redact"] else saved
+        output.deliver_audit(shown, wanted, lambda: _bundle(shown, None if flags["redact"] else cluster))
     for what in result.coverage.unmatched:
         say(f"check what was said: {visible(what)}")
     return policy.exit_code(result, judging)
@@ -127,12 +135,21 @@ def _changed(made: "Run", cluster: "Cluster", target: "Scenario", said: tuple[st
     return apply(made, cluster, target, *chosen(said, cluster, lambda: proposals(made, cluster)))
 
 
-def _bundle(saved: "Saved", cluster: "Cluster") -> bytes:
+def _redacted(saved: "Saved", cluster: "Cluster") -> "Saved":
+    from kubectl_cgaudit.report.findings import described
+    from kubectl_cgaudit.report.redact import KEY, redacted
+
+    told = redacted(saved, cluster, os.environ.get(KEY, ""))
+    return told._replace(audit=described(told.audit))
+
+
+def _bundle(saved: "Saved", cluster: "Cluster | None") -> bytes:
+    """The bundle; without a cluster it has no snapshot, whose names are the real ones."""
     from kubectl_cgaudit.collect.snapshot import encode, pack
     from kubectl_cgaudit.report.bundle import packed
     from kubectl_cgaudit.report.escape import json_bytes
 
-    return packed(saved, pack(json_bytes(encode(cluster))))
+    return packed(saved, None if cluster is None else pack(json_bytes(encode(cluster))))
 
 
 @contextlib.contextmanager

@@ -98,7 +98,7 @@ def _limit(action: Action) -> str:
 
 
 def _program(action: Action) -> str:
-    return f"Update Java in {_workload(action)} ({joined(action.target['containers'])})"
+    return f"Update Java in {_workload(action)} ({joined(action.target['containers'])}) to {action.detail['fixedIn']}"
 
 
 def _restart(action: Action) -> str:

@@ -11,12 +11,15 @@ from kubectl_cgaudit.report.screen import PLAIN
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def packed(saved: Saved, snapshot: bytes) -> bytes:
-    """Return the archive: `audit.html`, `audit.md`, `snapshot.json.gz`, `SHA256SUMS`. The same audit is the same bytes."""
+def packed(saved: Saved, snapshot: bytes | None) -> bytes:
+    """Return the archive: `audit.html`, `audit.md`, `snapshot.json.gz` if there is one, `SHA256SUMS`.
+
+    The same audit is the same bytes.
+    """
     parts = {
         "audit.html": formats.text("html", saved, PLAIN).encode(errors="backslashreplace"),
         "audit.md": formats.text("markdown", saved, PLAIN).encode(errors="backslashreplace"),
-        "snapshot.json.gz": snapshot,
+        **({} if snapshot is None else {"snapshot.json.gz": snapshot}),
     }
     sums = "".join(f"{sha256(data).hexdigest()}  {name}\n" for name, data in parts.items())
     file = io.BytesIO()
