@@ -40,7 +40,11 @@ def compared(
         change=col.change.fill_null(0.0),
         signs=pl.lit(0, pl.UInt64),
     )
-    table = pl.concat([pods, containers])
+    # What is the same in every case depends on no answer.
+    every = pl.concat([pods, containers])
+    varies = (col.change.min() != col.change.max()) | (col.signs.min() != col.signs.max())
+    varying = every.lazy().group_by("key").agg(varies=varies).filter("varies")
+    table = every.lazy().join(varying, on="key", how="semi").collect()
     one = pairs.join(table, on=["node", "case"], how="inner")
     other = table.select("key", other="case", other_change="change", other_signs="signs")
     both = one.join(other, on=["key", "other"], how="inner").filter(

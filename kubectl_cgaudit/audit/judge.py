@@ -433,10 +433,11 @@ def _sure(moved: pl.DataFrame, handlers: pl.DataFrame) -> pl.DataFrame:
 
 def first(table: pl.DataFrame, key: str | list[str], *order: tuple[str, bool]) -> pl.DataFrame:
     """Return the first row of each key, by columns that fall (True) or rise."""
-    falling = [falls for _, falls in order]
-    return table.sort([name for name, _ in order], descending=falling, nulls_last=True).unique(
-        key, keep="first", maintain_order=True
-    )
+    # The number of the row decides what is left open: sorting whole groups stably costs ten times as much.
+    names, falling = [*(name for name, _ in order), "row_number"], [*(falls for _, falls in order), False]
+    best = col.row_number.sort_by(names, descending=falling, nulls_last=True).first()
+    kept = table.lazy().with_row_index("row_number").group_by(key).agg(best).select("row_number").collect()
+    return table[kept["row_number"].sort()]
 
 
 _FIRSTS: Mapping[str, Callable[[pl.DataFrame], pl.DataFrame]] = {

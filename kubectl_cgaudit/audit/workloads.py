@@ -1,23 +1,24 @@
 """Workloads as records, from the tables that were judged."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import repeat
+from typing import Any, Literal
 
 import polars as pl
 from polars import col
-from polars import selectors as cs
 
 from kubectl_cgaudit.audit.inputs import Key, Tables
-from kubectl_cgaudit.audit.judge import Judged
+from kubectl_cgaudit.audit.judge import Judged, first
 from kubectl_cgaudit.audit.model import CONFIDENCES, EFFECTS, Change, Effect, OtherEffects, Span, WeightCount, Workload
 from kubectl_cgaudit.collect.model import Cluster
 from kubectl_cgaudit.collect.owners import workload as top_owner
 
-Row = Mapping[str, Any]
 _OF_CPU = sum(1 << EFFECTS.index(effect) for effect in EFFECTS if effect not in ("nominal", "none"))
 
 
+@cache
 def effects(bits: int) -> tuple[Effect, ...]:
     """Return the effects of a set, the strongest first."""
     return tuple(effect for place, effect in enumerate(EFFECTS) if bits >> place & 1)
@@ -25,96 +26,126 @@ def effects(bits: int) -> tuple[Effect, ...]:
 
 def workloads(tables: Tables, judged: Judged, cluster: Cluster) -> tuple[Workload, ...]:
     """Return every selected workload, the worst first."""
-    told = {name: _needed(table) for name, table in judged.workloads.items()}
-    by_number = {name: _by_workload(table) for name, table in told.items() if name not in _BY_CONTAINER}
-    splits = {name: _grouped(told[name]) for name in _BY_CONTAINER}
-    spans, others, hit = _grouped(judged.spans), _grouped(judged.others), _hit(judged, tables)
+    share, against, best, sure_loss, sure_share = (_changes(tables, judged, *each) for each in _CHANGES)
+    sums = dict(
+        zip(*_lists(judged.workloads["sums"], "workload", ("effects", "confidence", "pods", "cases")), strict=True)
+    )
+    worst = dict(zip(*_lists(judged.workloads["worst"], "workload", ("said", "moved")), strict=True))
+    splits = _splits(tables, judged)
+    spans, others, hit = _spans(tables, judged), _others(tables, judged, sums), _hit(judged, tables)
     unpredicted = _unpredicted(tables, cluster)
-    found = []
+    found: list[tuple[tuple[Any, ...], Workload]] = []
     for number, key in enumerate(tables.workloads):
-        rows = {name: table.get(number) for name, table in by_number.items()}
-        sums = rows["sums"]
-        worst_split = min(splits["split"].get(number, ()), key=_split_order, default=None)
-        best_split = next(
-            (row for row in splits["split_best"].get(number, ()) if worst_split and row["name"] == worst_split["name"]),
-            None,
-        )
-        pods_hit, nodes_hit = hit.get(number, (0, ()))
-        sure = rows["sure"]
+        bits, confidence, pods, cases = sums.get(number, _NO_SUMS)
         missing = unpredicted.pop(key, 0)
-        bits = (sums["effects"] if sums else 0) | (_UNKNOWN if missing else 0)
+        if missing:
+            bits, confidence = bits | _UNKNOWN, _CONFIDENCE_UNKNOWN
+        split, split_best = splits.get(number, (None, None))
+        pods_hit, nodes_hit = hit.get(number, (0, ()))
         found.append(
             (
-                _order(bits, rows["worst"], worst_split, key),
+                _order(bits, worst.get(number, (0.0, 0.0)), split, key),
                 Workload(
                     kind=key[1].kind,
                     namespace=key[0],
                     name=key[1].name,
                     effects=effects(bits),
-                    other_effects=_others(others.get(number, ()), bits, tables),
-                    confidence=CONFIDENCES[sums["confidence"]] if sums and not missing else "unknown",
-                    pods=sums["pods"] if sums else 0,
+                    other_effects=others.get(number, ()),
+                    confidence=CONFIDENCES[confidence],
+                    pods=pods,
                     pods_hit=pods_hit,
                     unpredicted_pods=missing,
                     nodes_hit=nodes_hit,
-                    share=_change(rows["share"], tables, "share", "share_change"),
-                    against_system=_change(rows["worst"], tables, "against", "change"),
-                    against_system_best=_change(rows["best"], tables, "against", "change"),
-                    sure_loss=_change(sure, tables, "against", "change"),
-                    sure_share=_change(sure, tables, "share", "share_change"),
-                    split=_change(worst_split, tables, "in_pod", "change"),
-                    split_best=_change(best_split, tables, "in_pod", "change"),
-                    values=tuple(_span(row, tables) for row in sorted(spans.get(number, ()), key=_span_order)),
-                    cases=sums["cases"] if sums else 0,
+                    share=share.get(number),
+                    against_system=against.get(number),
+                    against_system_best=best.get(number),
+                    sure_loss=sure_loss.get(number),
+                    sure_share=sure_share.get(number),
+                    split=split,
+                    split_best=split_best,
+                    values=spans.get(number, ()),
+                    cases=cases,
                 ),
             )
         )
     for key, count in unpredicted.items():
-        found.append((_order(_UNKNOWN, None, None, key), _unread(key, count)))
+        found.append((_order(_UNKNOWN, (0.0, 0.0), None, key), _unread(key, count)))
     found.sort(key=lambda each: each[0])
     return tuple(record for _, record in found)
 
 
-_BY_CONTAINER = ("split", "split_best")
 _UNKNOWN = 1 << EFFECTS.index("unknown")
-
-
-def _needed(table: pl.DataFrame) -> pl.DataFrame:
-    """The columns that a record tells of, or that it is sorted by: of all there would be as many objects as pods have."""
-    return table.select(cs.by_name(*_TOLD, require_all=False))
-
-
-_TOLD = (
-    *("workload", "row", "pod_row", "node", "name", "name_rank", "case", "pods", "effects", "confidence", "cases"),
-    *("said", "moved", "change", "share_change", "before_against", "after_against", "before_share", "after_share"),
-    *("before_in_pod", "after_in_pod"),
+_CONFIDENCE_UNKNOWN = CONFIDENCES.index("unknown")
+_NO_SUMS = (0, _CONFIDENCE_UNKNOWN, 0, 0)
+_CHANGES = (
+    ("share", "share", "share_change"),
+    ("worst", "against", "change"),
+    ("best", "against", "change"),
+    ("sure", "against", "change"),
+    ("sure", "share", "share_change"),
 )
+"""The table of the pod that is told of, what changes there, and the column of the change."""
 
 
-def _by_workload(table: pl.DataFrame) -> dict[int, Row]:
-    return {row["workload"]: row for row in table.iter_rows(named=True)}
+def _lists(table: pl.DataFrame, key: str, names: Sequence[str]) -> tuple[list[Any], Iterable[tuple[Any, ...]]]:
+    """Return a column, and the rows of others."""
+    return table[key].to_list(), zip(*(table[name].to_list() for name in names), strict=True)
 
 
-def _grouped(table: pl.DataFrame) -> dict[int, list[Row]]:
-    found: dict[int, list[Row]] = defaultdict(list)
-    for row in table.iter_rows(named=True):
-        found[row["workload"]].append(row)
-    return found
+def _changes(tables: Tables, judged: Judged, name: str, what: str, change: str) -> dict[int, Change]:
+    """Return the change of the pod that is told of each workload, by its number."""
+    table = judged.workloads[name].filter(pl.col(change).is_not_null())
+    return dict(zip(table["workload"].to_list(), _told(tables, table, what, change, container=False), strict=True))
+
+
+def _told(tables: Tables, table: pl.DataFrame, what: str, change: str, *, container: bool) -> Iterator[Change]:
+    """Yield the change of each row."""
+    nodes, names = tables.nodes, tables.containers
+    pods = tables.pod_names.gather(table["pod_row" if container else "row"]).to_list()
+    numbers = table["name"].to_list() if container else repeat(None)
+    columns = (table[each].to_list() for each in ("node", "case", f"before_{what}", f"after_{what}", change))
+    for pod, number, (place, case, before, after, changed) in zip(
+        pods, numbers, zip(*columns, strict=True), strict=container
+    ):
+        node = nodes[place]
+        yield Change(
+            pod,
+            node.node.name,
+            None if number is None else names[number],
+            node.cases[case].when,
+            before,
+            after,
+            changed,
+        )
+
+
+def _splits(tables: Tables, judged: Judged) -> dict[int, tuple[Change, Change | None]]:
+    """Return the change of the container of each workload that loses most of its pod's CPU, and the best one of its name."""
+    split = judged.workloads["split"]
+    worst = first(split, "workload", ("change", False), ("name_rank", False), ("case", False))
+    best = worst.select("workload", "name").join(
+        judged.workloads["split_best"], on=["workload", "name"], how="left", maintain_order="left"
+    )
+    told = (_told(tables, each, "in_pod", "change", container=True) for each in (worst, best))
+    return dict(zip(worst["workload"].to_list(), zip(*told, strict=True), strict=True))
 
 
 def _hit(judged: Judged, tables: Tables) -> dict[int, tuple[int, tuple[str, ...]]]:
     """How many pods have their workload's strongest effect, and the nodes of these."""
+    names = [node.node.name for node in tables.nodes]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    rank = pl.Series([place for _, place in sorted(zip(order, range(len(order)), strict=True))], dtype=pl.Int32)
     sums = judged.workloads["sums"].select("workload", strongest=_lowest_bit(col.effects))
     hit = (
-        judged.pods.join(sums, on="workload")
+        judged.pods.with_columns(rank=rank.gather(judged.pods["node"]))
+        .join(sums, on="workload")
         .filter((col.effects & col.strongest) != 0)
         .group_by("workload")
-        .agg(col.row.len().alias("count"), col.node.unique().sort())
+        .agg(col.row.len().alias("count"), col("rank").unique().sort())
     )
-    names = [node.node.name for node in tables.nodes]
     return {
-        row["workload"]: (row["count"], tuple(sorted(names[node] for node in row["node"])))
-        for row in hit.iter_rows(named=True)
+        workload: (count, tuple([names[order[place]] for place in places]))
+        for workload, count, places in hit.select("workload", "count", "rank").iter_rows()
     }
 
 
@@ -138,50 +169,37 @@ def _unpredicted(tables: Tables, cluster: Cluster) -> dict[Key, int]:
     return found
 
 
-def _change(row: Row | None, tables: Tables, what: str, change: str) -> Change | None:
-    if row is None or row[change] is None:
-        return None
-    pod, node = tables.pods[row.get("pod_row", row["row"])], tables.nodes[row["node"]]
-    container = tables.containers[row["name"]] if "name" in row else None
-    when = node.cases[row["case"]].when
-    return Change(pod.name, node.node.name, container, when, row[f"before_{what}"], row[f"after_{what}"], row[change])
-
-
-def _others(rows: Iterable[Row], bits: int, tables: Tables) -> tuple[OtherEffects, ...]:
+def _others(
+    tables: Tables, judged: Judged, sums: Mapping[int, tuple[int, int, int, int]]
+) -> dict[int, tuple[OtherEffects, ...]]:
     """What is something else than in the most plausible cases; another number in cpu.weight is no news."""
-    found = []
-    for row in sorted(rows, key=lambda row: tables.conditions[row["condition"]]):
-        if row["effects"] & _OF_CPU != bits & _OF_CPU:
-            loss = row["loss"] if row["loss"] is not None and row["loss"] < 0 else None
-            found.append(OtherEffects(tables.conditions[row["condition"]], effects(row["effects"] & _OF_CPU), loss))
-    return tuple(found)
+    found: dict[int, list[OtherEffects]] = defaultdict(list)
+    for workload, condition, bits, loss in judged.others.select("workload", "condition", "effects", "loss").iter_rows():
+        if bits & _OF_CPU != sums.get(workload, _NO_SUMS)[0] & _OF_CPU:
+            told = loss if loss is not None and loss < 0 else None
+            found[workload].append(OtherEffects(tables.conditions[condition], effects(bits & _OF_CPU), told))
+    return {workload: tuple(sorted(each, key=lambda one: one.when)) for workload, each in found.items()}
 
 
-def _split_order(row: Row) -> tuple[float, int, int]:
-    return row["change"], row["name_rank"], row["case"]
+def _spans(tables: Tables, judged: Judged) -> dict[int, tuple[Span, ...]]:
+    names = tables.containers
+    found: dict[int, list[Span]] = defaultdict(list)
+    columns = ("name", "before_v2", "after_v2")
+    ends = ("before_least", "before_greatest", "after_least", "after_greatest")
+    table = judged.spans.sort(columns).select("workload", *columns, *ends)
+    for workload, name, before_v2, after_v2, *values in table.iter_rows():
+        units = _UNITS[before_v2], _UNITS[after_v2]
+        found[workload].append(Span(names[name], units[0], values[0], values[1], units[1], values[2], values[3]))
+    return {workload: tuple(each) for workload, each in found.items()}
 
 
-def _span(row: Row, tables: Tables) -> Span:
-    return Span(
-        tables.containers[row["name"]],
-        "weight" if row["before_v2"] else "shares",
-        row["before_least"],
-        row["before_greatest"],
-        "weight" if row["after_v2"] else "shares",
-        row["after_least"],
-        row["after_greatest"],
-    )
+_UNITS: Mapping[bool, Literal["shares", "weight"]] = {False: "shares", True: "weight"}
 
 
-def _span_order(row: Row) -> tuple[int, bool, bool]:
-    return row["name"], row["before_v2"], row["after_v2"]
-
-
-def _order(bits: int, worst: Row | None, split: Row | None, key: Key) -> tuple[Any, ...]:
+def _order(bits: int, loss: tuple[float, float], split: Change | None, key: Key) -> tuple[Any, ...]:
     """To sort by, the worst first; of losses that read the same the one of most CPU."""
-    strongest = next((place for place in range(len(EFFECTS)) if bits >> place & 1), len(EFFECTS))
-    loss = (worst["said"], worst["moved"]) if worst else (0.0, 0.0)
-    return strongest, *loss, split["change"] if split else 0.0, key[0], key[1].name, key[1].kind
+    strongest = (bits & -bits).bit_length() or len(EFFECTS) + 1
+    return strongest, *loss, split.change if split else 0.0, key[0], key[1].name, key[1].kind
 
 
 def _unread(key: Key, count: int) -> Workload:
