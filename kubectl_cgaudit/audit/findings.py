@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import polars as pl
 from polars import col
 
 from kubectl_cgaudit.audit import limits
@@ -196,100 +197,163 @@ def _at_least(severities: Sequence[Severity | None], leading: Sequence[bool], su
 
 def _of_pods(tables: Tables, judged: Judged, workloads: Sequence[Workload]) -> Iterator[Finding]:
     by_key = {(each.namespace, each.kind, each.name): each for each in workloads}
-    spread: dict[tuple[int, int], list[Mapping[str, Any]]] = defaultdict(list)
-    for row in judged.spread.iter_rows(named=True):
-        spread[row["rule"], row["workload"]].append(row)
-    images = judged.findings.select(container=col.container)["container"]
-    rows = tables.inputs.containers["image"].gather(images.fill_null(0)) if len(images) else images
-    for row, image in zip(judged.findings.iter_rows(named=True), rows, strict=True):
-        namespace, owner = tables.workloads[row["workload"]]
-        workload = by_key[namespace, owner.kind, owner.name]
-        yield _of_pod(row, spread[row["rule"], row["workload"]], tables, workload, tables.images[image])
-
-
-def _of_pod(
-    row: Mapping[str, Any], spread: Sequence[Mapping[str, Any]], tables: Tables, workload: Workload, image: str
-) -> Finding:
-    rule, node = _RULE_IDS[row["rule"]], tables.nodes[row["node"]]
-    subject = Subject("workload", workload.name, workload.namespace, workload.kind)
-    pod, handler = tables.pods[row["row"]], tables.handlers[tables.inputs.pods["handler"][row["row"]]]
-    leading = node.leading[handler]
-    severity: Severity = SEVERITIES[row["severity"] - 1]
-    held = tuple(
-        CaseSeverity(
-            node.cases[each["case"]].when, each["case"] + 1, leading[each["case"]], SEVERITIES[each["severity"] - 1]
-        )
-        for each in row["held"]
+    about = [by_key[namespace, owner.kind, owner.name] for namespace, owner in tables.workloads]
+    subjects = [Subject("workload", each.name, each.namespace, each.kind) for each in about]
+    names = [node.node.name for node in tables.nodes]
+    in_order = sorted(names)
+    told = judged.findings.join(_everywhere(judged.spread, names), on=["rule", "workload"], how="left").with_columns(
+        image=tables.inputs.containers["image"].gather(judged.findings["container"].fill_null(0)),
+        handler=tables.inputs.pods["handler"].gather(judged.findings["row"]),
+        pod=tables.pod_names.gather(judged.findings["row"]),
     )
-    leads = row["is_likely"]
-    there = [each for each in spread if each["severity"] > 0] if leads else spread
-    at_least = _merged(spread)
-    gravest = at_least[0].severity
-    container = tables.containers[row["name"]] if row["container"] is not None and row["name"] is not None else None
+    shared: dict[Any, Any] = {}
+    for values in told.select(_TOLD).iter_rows():
+        row = _Told(*values)
+        where = Where(
+            pods_hit=row.pods_hit,
+            pods=about[row.workload].pods,
+            nodes=tuple([in_order[place] for place in row.nodes]),
+            node=names[row.node],
+            pod=row.pod,
+            container=tables.containers[row.name] if row.container is not None and row.name is not None else None,
+        )
+        yield _of_pod(row, tables, subjects[row.workload], where, shared)
+
+
+class _Told(NamedTuple):
+    """The place that is told of a rule and workload, and where else it holds."""
+
+    rule: int
+    workload: int
+    row: int
+    node: int
+    case: int
+    handler: int
+    severity: int
+    certainty: int
+    is_likely: bool
+    place: int
+    container: int | None
+    name: int | None
+    image: int
+    pod: str
+    held: Sequence[Mapping[str, int]]
+    badness: float
+    moved: float
+    today: bool
+    first_before: float | None
+    first_after: float | None
+    second_before: float | None
+    second_after: float | None
+    pods_hit: int
+    nodes: Sequence[int]
+    """By their places in the order of names."""
+    certainty_1: int | None
+    certainty_2: int | None
+    certainty_3: int | None
+    certainty_4: int | None
+
+
+_TOLD = _Told._fields
+
+
+def _everywhere(spread: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return of each rule and workload: on how many pods and on which nodes it holds, and how surely at each severity.
+
+    What holds in a leading case counts, where it does so anywhere. A node is its place in the order of names.
+    """
+    order = pl.Series(sorted(range(len(names)), key=names.__getitem__), dtype=pl.Int32)
+    counts = ~(col.severity > 0).any() | (col.severity > 0)
+    places = spread.with_columns(node=order.arg_sort().gather(spread["node"]))
+    return places.group_by("rule", "workload").agg(
+        pods_hit=col.pods.filter(counts).sum(),
+        nodes=col.node.filter(counts).sort(),
+        **{name: col(name).min() for name in _CERTAINTIES},
+    )
+
+
+_CERTAINTIES = tuple(f"certainty_{level}" for level in range(1, len(SEVERITIES) + 1))
+
+
+def _of_pod(row: _Told, tables: Tables, subject: Subject, where: Where, shared: dict[Any, Any]) -> Finding:
+    """The finding; parts that are equal in many are held once, in `shared`."""
+    rule, node = _RULE_IDS[row.rule], tables.nodes[row.node]
+    handler = tables.handlers[row.handler]
+    severity: Severity = SEVERITIES[row.severity - 1]
+    held = _held(row, node, handler, shared)
+    at_least = _at_least_of(row, shared)
     first, second = MEASURES[rule]
+    case = node.cases[row.case]
     detail: dict[str, Any] = {
-        "badness": row["badness"],
-        "when": node.cases[row["case"]].when,
+        "badness": row.badness,
+        "when": case.when,
         **_conditions(node),
-        "moved": row["moved"],
-        "about": "container" if row["place"] >= 0 else "pod",
+        "moved": row.moved,
+        "about": "container" if row.place >= 0 else "pod",
     }
     if rule == "CGA401":
+        image = tables.images[row.image]
         detail |= {"image": image, **_program(image, row)}
     elif rule in ("CGA301", "CGA302"):
-        detail |= _of_limit(row, pod, container, node.cases[row["case"]].after)
+        detail |= _of_limit(row, tables.pods[row.row], where.container, case.after)
         if rule == "CGA301":
             detail["takenForGranted"] = taken_for_granted(node.state, handler)
-            detail["leavesV2"] = node.cases[row["case"]].before.cgroup == "v2"
+            detail["leavesV2"] = case.before.cgroup == "v2"
     return Finding(
         id=f"{rule}:{subject.key}",
         rule=rule,
         severity=severity,
-        certainty=CERTAINTIES[row["certainty"]],
+        certainty=CERTAINTIES[row.certainty],
         subject=subject,
         cases=held,
         measures=(
-            Measure(*first, row["first_before"], row["first_after"]),
-            Measure(*second, row["second_before"], row["second_after"]),
+            Measure(*first, row.first_before, row.first_after),
+            Measure(*second, row.second_before, row.second_after),
         ),
-        where=Where(
-            pods_hit=sum(each["pods"] for each in there),
-            pods=workload.pods,
-            nodes=tuple(sorted(tables.nodes[each["node"]].node.name for each in there)),
-            node=node.node.name,
-            pod=pod.name,
-            container=container,
-        ),
-        today=bool(row["today"]),
-        graver=_graver(gravest, severity, [(each.when, each.severity) for each in held], node),
+        where=where,
+        today=row.today,
+        graver=_graver(at_least[0].severity, severity, ((each.when, each.severity) for each in held), node),
         at_least=at_least,
         detail=detail,
     )
 
 
-def _of_limit(row: Mapping[str, Any], pod: Pod, name: str | None, setup: Setup) -> dict[str, Any]:
+def _held(row: _Told, node: NodeCases, handler: str, shared: dict[Any, Any]) -> tuple[CaseSeverity, ...]:
+    leading = node.leading[handler]
+    key = tuple(
+        [(each["case"], each["severity"], leading[each["case"]], node.cases[each["case"]].when) for each in row.held]
+    )
+    found: tuple[CaseSeverity, ...] | None = shared.get(key)
+    if found is None:
+        found = shared[key] = tuple(
+            CaseSeverity(when, case + 1, leads, SEVERITIES[severity - 1]) for case, severity, leads, when in key
+        )
+    return found
+
+
+def _at_least_of(row: _Told, shared: dict[Any, Any]) -> tuple[AtLeast, ...]:
+    key = (row.certainty_4, row.certainty_3, row.certainty_2, row.certainty_1)
+    found: tuple[AtLeast, ...] | None = shared.get(key)
+    if found is None:
+        pairs = zip(reversed(SEVERITIES), key, strict=True)
+        found = shared[key] = tuple(AtLeast(each, CERTAINTIES[known]) for each, known in pairs if known is not None)
+    return found
+
+
+def _of_limit(row: _Told, pod: Pod, name: str | None, setup: Setup) -> dict[str, Any]:
     """What to write instead of a container's limit; measured are its limit, and its quota before and after."""
-    if _RULE_IDS[row["rule"]] == "CGA301":
-        return {"write": limits.that_starts(pod, int(row["first_after"]), setup)}
+    if _RULE_IDS[row.rule] == "CGA301":
+        return {"write": limits.that_starts(pod, int(row.first_after or 0), setup)}
     container = next(each for each in pod.containers if each.name == name)
-    write = limits.as_it_acts(pod, container, int(row["second_after"]), setup)
+    write = limits.as_it_acts(pod, container, int(row.second_after or 0), setup)
     return {"write": write, "periodUs": setup.period_us}
 
 
-def _merged(spread: Sequence[Mapping[str, Any]]) -> tuple[AtLeast, ...]:
-    found = []
-    for level in reversed(range(1, len(SEVERITIES) + 1)):
-        known = [each[f"certainty_{level}"] for each in spread if each[f"certainty_{level}"] is not None]
-        if known:
-            found.append(AtLeast(SEVERITIES[level - 1], CERTAINTIES[min(known)]))
-    return tuple(found)
-
-
-def _program(image: str, row: Mapping[str, Any]) -> dict[str, Any]:
+def _program(image: str, row: _Told) -> dict[str, Any]:
     """What misreads the number: an image may be known, and the container be told for the host's cgroups that it sees."""
     java = jvm.old_jvm(image)
-    if row["badness"] < misreaders.BY_IMAGE:
+    if row.badness < misreaders.BY_IMAGE:
         return {"program": "cgroup-mount"}
-    if java and not (is_cadvisor(image) and row["first_before"] == row["first_after"]):
+    if java and not (is_cadvisor(image) and row.first_before == row.first_after):
         return {"program": "jvm", "java": java[0], "fault": java[1], "fixedIn": jvm.FIXED_IN}
     return {"program": "cadvisor"}
