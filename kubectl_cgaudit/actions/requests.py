@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+import polars as pl
 from msgspec import Struct
 from polars import col
 
@@ -106,13 +107,13 @@ def _splits(run: Run, told: Sequence[_Told]) -> Iterator[Candidate]:
         return
     built = copies(run.tables, [(node, _UNCHANGED) for node, _ in wanted])
     seen = dict(zip(wanted, places(built, [case for _, case in wanted]), strict=True))
-    nodes = {node.node.name: node for node in run.tables.nodes}
+    nodes, room = {node.node.name: node for node in run.tables.nodes}, _room(run, told)
     starts = run.tables.inputs.nodes["pods"].cum_sum() - run.tables.inputs.nodes["pods"]
     for each in told:
         place = seen[each.node, each.case]
         parts = _parts(run, each, place, each.row - int(starts[each.node]))
         if parts:
-            yield from _split(run, each, parts, nodes)
+            yield from _split(run, each, parts, nodes, room)
 
 
 def _parts(run: Run, told: _Told, place: Place, offset: int) -> list[_Part]:
@@ -124,7 +125,9 @@ def _parts(run: Run, told: _Told, place: Place, offset: int) -> list[_Part]:
     return [_Part(pod.containers[number], *values) for number, *values in fields.iter_rows()]
 
 
-def _split(run: Run, told: _Told, parts: Sequence[_Part], nodes: Mapping[str, NodeCases]) -> Iterator[Candidate]:
+def _split(
+    run: Run, told: _Told, parts: Sequence[_Part], nodes: Mapping[str, NodeCases], room: "_Room"
+) -> Iterator[Candidate]:
     finding, pod = told.finding, run.tables.pods[told.row]
     then = run.tables.nodes[told.node].cases[told.case].after
     handler = run.tables.handlers[run.tables.inputs.pods["handler"][told.row]]
@@ -143,7 +146,8 @@ def _split(run: Run, told: _Told, parts: Sequence[_Part], nodes: Mapping[str, No
     )
     there = (nodes[name] for name in finding.where.nodes)
     setups = {_formulas(node, handler) for node in there if handler in node.handlers}
-    others = sorted(_elsewhere(run, told) - set(finding.where.nodes))
+    counts = room.pods[told.row]
+    others = sorted({run.tables.nodes[node].node.name for node in counts} - set(finding.where.nodes))
     for kind, requests in _plans(pod, then, losing, parts, measure, run.context.thresholds.pod_move):
         change = fitting(pod, _workload(finding, requests=tuple(sorted(requests.items()))))
         more = pod_request(changed_pod(pod, change), then.kubelet_version) - pods_now
@@ -164,7 +168,7 @@ def _split(run: Run, told: _Told, parts: Sequence[_Part], nodes: Mapping[str, No
                         "schedulableMilli": more,
                         "podRequestMilli": pods_now,
                         "pods": finding.where.pods,
-                        "lacking": _lacking(run, told, more),
+                        "lacking": _lacking(run, room, counts, more),
                     },
                     "check": others if len(setups) == 1 else sorted({*others, *finding.where.nodes}),
                 },
@@ -176,20 +180,29 @@ def _split(run: Run, told: _Told, parts: Sequence[_Part], nodes: Mapping[str, No
         )
 
 
-def _lacking(run: Run, told: _Told, more: int) -> list[str]:
-    """Return the nodes of the workload's pods that have too little CPU left to schedule so much more for each of its pods."""
-    of_pods = run.tables.inputs.pods
-    counts = of_pods.filter(col.workload == of_pods["workload"][told.row]).group_by("node").len()
-    left = {each.name: each.allocatable_milli - each.requested_milli for each in run.audit.nodes}
-    names = ((run.tables.nodes[node].node.name, count) for node, count in counts.iter_rows())
-    return sorted(name for name, count in names if more > 0 and more * count > left[name])
+class _Room(NamedTuple):
+    """What workloads' pods ask more CPU from."""
+
+    pods: Mapping[int, Mapping[int, int]]
+    """By the row of a pod: how many pods of its workload each node has."""
+    left: Mapping[str, int]
+    """What each node has left to schedule, in thousandths."""
 
 
-def _elsewhere(run: Run, told: _Told) -> set[str]:
-    """Return the nodes of a workload's pods."""
+def _room(run: Run, told: Sequence[_Told]) -> _Room:
     of_pods = run.tables.inputs.pods
-    number = of_pods["workload"][told.row]
-    return {run.tables.nodes[node].node.name for node in of_pods.filter(col.workload == number)["node"].unique()}
+    rows = pl.Series("told", [each.row for each in told], dtype=pl.Int32)
+    asked = pl.DataFrame({"told": rows, "workload": of_pods["workload"].gather(rows)}).unique()
+    counts: dict[int, dict[int, int]] = {}
+    for row, node, count in of_pods.join(asked, on="workload").group_by("told", "node").len().iter_rows():
+        counts.setdefault(row, {})[node] = count
+    return _Room(counts, {each.name: each.allocatable_milli - each.requested_milli for each in run.audit.nodes})
+
+
+def _lacking(run: Run, room: _Room, counts: Mapping[int, int], more: int) -> list[str]:
+    """Return the nodes of a workload's pods that have too little CPU left to schedule so much more for each of its pods."""
+    names = ((run.tables.nodes[node].node.name, count) for node, count in counts.items())
+    return sorted(name for name, count in names if more > 0 and more * count > room.left[name])
 
 
 def _formulas(node: Any, handler: str) -> tuple[tuple[str, str, str], ...]:

@@ -4,7 +4,7 @@ Many changes are judged at once: each has copies of the nodes it touches, and a 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import polars as pl
 from msgspec.structs import replace
@@ -83,15 +83,26 @@ def outcomes(run: Run, changes: Sequence[Change]) -> list[Outcome]:
     for group in _groups(run.tables, [touched(run.tables, change, placed) for change in changes]):
         entries = [(place, number) for number, places in group for place in places]
         built = copies(run.tables, [(place, changes[number]) for place, number in entries])
-        context = judging(built, run.context.thresholds)
+        images = run.context.images if built.images == run.tables.images else None
+        context = judging(built, run.context.thresholds, images)
         again = judge.found(built.inputs, built.setups, built.cases, context, built.after)
-        after = _after(built, again, entries, run)
         shares = _shares(again, entries)
-        found += [
-            before.compared(places, *after[number])._replace(pods_share=shares.get(number, {}))
-            for number, places in group
-        ]
+        of_nodes: dict[int, dict[str, Grade]] = {}
+        for copy, finding in node_findings(built, again, run.context.thresholds):
+            of_nodes.setdefault(entries[copy][1], {})[finding.id] = graded(finding)
+        pairs = before.paired(group, entries, again.spread, of_nodes)
+        found += [_outcome(pairs[number], shares.get(number, {})) for number, _ in group]
     return found
+
+
+def _outcome(pairs: Mapping[str, tuple[Grade, Grade]], shares: Mapping[tuple[int, int], float]) -> Outcome:
+    return Outcome(
+        tuple(sorted(each for each, (was, will) in pairs.items() if was > _NONE and will == _NONE)),
+        tuple(sorted(each for each, (was, will) in pairs.items() if _NONE < will < was)),
+        tuple(sorted(each for each, (was, will) in pairs.items() if will > was)),
+        pairs,
+        shares,
+    )
 
 
 def _shares(again: judge.Found, entries: Sequence[tuple[int, int]]) -> dict[int, dict[tuple[int, int], float]]:
@@ -288,59 +299,73 @@ def _updated(made: Tables, wanted: Sequence[tuple[int, str]], image: int) -> pl.
     return _overlaid(made.inputs.containers, rows, ["pod", "name"])
 
 
-Spread = Mapping[tuple[int, int], Mapping[int, Grade]]
-"""How bad each rule and workload is on each node."""
-
-
 class _Before:
     """The findings without a change, node by node."""
 
     def __init__(self, run: Run) -> None:
-        self._tables = run.tables
-        self._spread = _spread(run.judged.spread)
+        self._keys = [f"{namespace}/{owner.kind}/{owner.name}" for namespace, owner in run.tables.workloads]
+        self._spread = _grades(run.judged.spread)
+        self._whole = _whole(self._spread, "rule", "workload")
         places = {node.node.name: place for place, node in enumerate(run.tables.nodes)}
-        self._keys_of: dict[int, set[tuple[int, int]]] = {}
-        for key, rows in self._spread.items():
-            for node in rows:
-                self._keys_of.setdefault(node, set()).add(key)
         self._nodes: dict[int, dict[str, Grade]] = {}
         for finding in run.audit.findings:
             if finding.subject.kind == "node" and finding.subject.name in places:
                 self._nodes.setdefault(places[finding.subject.name], {})[finding.id] = graded(finding)
 
-    def compared(self, places: Sequence[int], spread: Spread, of_nodes: Mapping[str, Grade]) -> Outcome:
-        """Return what becomes of the findings where the touched nodes have these instead."""
-        touched = set(places)
-        pairs: dict[str, tuple[Grade, Grade]] = {}
-        for place in places:
-            for identity, grade in self._nodes.get(place, {}).items():
-                pairs[identity] = grade, of_nodes.get(identity, _NONE)
-        for identity, grade in of_nodes.items():
-            pairs.setdefault(identity, (_NONE, grade))
-        for key in self._changing(touched, spread):
-            rows = self._spread.get(key, {})
-            then = {**{node: grade for node, grade in rows.items() if node not in touched}, **spread.get(key, {})}
-            pairs[self._identity(key)] = _whole(rows), _whole(then)
-        return Outcome(
-            tuple(sorted(each for each, (was, will) in pairs.items() if was > _NONE and will == _NONE)),
-            tuple(sorted(each for each, (was, will) in pairs.items() if _NONE < will < was)),
-            tuple(sorted(each for each, (was, will) in pairs.items() if will > was)),
-            pairs,
-            {},
+    def paired(
+        self,
+        group: Sequence[tuple[int, Sequence[int]]],
+        entries: Sequence[tuple[int, int]],
+        spread: pl.DataFrame,
+        of_nodes: Mapping[int, Mapping[str, Grade]],
+    ) -> dict[int, dict[str, tuple[Grade, Grade]]]:
+        """Return how bad findings are without each change and with it, where that may differ.
+
+        `entries` are the place and the change of each copy of a node, `spread` and `of_nodes` what is found there.
+        """
+        found: dict[int, dict[str, tuple[Grade, Grade]]] = {}
+        for number, places in group:
+            then = of_nodes.get(number, {})
+            pairs = found[number] = {
+                identity: (grade, then.get(identity, _NONE))
+                for place in places
+                for identity, grade in self._nodes.get(place, {}).items()
+            }
+            for identity, grade in then.items():
+                pairs.setdefault(identity, (_NONE, grade))
+        for number, rule, workload, *grades in self._changing(entries, spread).iter_rows():
+            was = _NONE if grades[1] is None else (grades[0], grades[1], grades[2])
+            will = _NONE if grades[4] is None else (grades[3], grades[4], grades[5])
+            found[number][f"{_RULE_IDS[rule]}:{self._keys[workload]}"] = was, will
+        return found
+
+    def _changing(self, entries: Sequence[tuple[int, int]], spread: pl.DataFrame) -> pl.DataFrame:
+        """Return the rules and workloads that are otherwise on a touched node, in their order: how bad before, and with it."""
+        touched = pl.DataFrame(entries, schema={"node": pl.Int32, "change": pl.Int32}, orient="row")
+        copies = _grades(spread)
+        after = copies.with_columns(touched[copies["node"]]).lazy()
+        before = self._spread.lazy().join(touched.lazy(), on="node").select(*_KEY, "node", *_GRADE)
+        after = after.select(*_KEY, "node", *_GRADE)
+        same = [*_KEY, "node", *_GRADE]
+        differing = pl.concat([before.join(after, on=same, how="anti"), after.join(before, on=same, how="anti")])
+        keys = differing.select(_KEY).unique()
+        elsewhere = (
+            keys.join(self._spread.lazy(), on=["rule", "workload"])
+            .join(touched.lazy(), on=["change", "node"], how="anti")
+            .select(*_KEY, "node", *_GRADE)
+        )
+        then = _whole(pl.concat([elsewhere, after.join(keys, on=_KEY, how="semi")]), *_KEY)
+        return (
+            keys.join(self._whole.lazy(), on=["rule", "workload"], how="left")
+            .join(then.lazy(), on=_KEY, how="left", suffix="_then")
+            .sort(_KEY)
+            .select(*_KEY, *_GRADE, *(f"{name}_then" for name in _GRADE))
+            .collect()
         )
 
-    def _changing(self, touched: set[int], spread: Spread) -> Iterator[tuple[int, int]]:
-        """Yield rules and workloads that are otherwise on a touched node."""
-        before: set[tuple[int, int]] = set().union(*(self._keys_of.get(node, ()) for node in touched))
-        for key in sorted(before | spread.keys()):
-            rows = self._spread.get(key, {})
-            here = {node: rows[node] for node in touched & rows.keys()}
-            if here != spread.get(key, {}):
-                yield key
 
-    def _identity(self, key: tuple[int, int]) -> str:
-        namespace, owner = self._tables.workloads[key[1]]
-        return f"{_RULE_IDS[key[0]]}:{namespace}/{owner.kind}/{owner.name}"
+_KEY = ["change", "rule", "workload"]
+_GRADE = ["leads", "severity", "pods"]
 
 
 def _burden(grades: Sequence[Grade]) -> list[int]:
@@ -354,41 +379,37 @@ def graded(finding: Finding) -> Grade:
     return finding.leads, SEVERITIES.index(finding.severity) + 1, finding.where.pods_hit
 
 
-def _whole(rows: Mapping[int, Grade]) -> Grade:
-    """Return how bad a finding is that is this bad on its nodes: what holds in a most plausible case comes first."""
-    if not rows:
-        return _NONE
-    leads = any(grade[0] for grade in rows.values())
-    among = [grade for grade in rows.values() if grade[0] == leads]
-    return leads, max(severity for _, severity, _ in among), sum(pods for *_, pods in among)
-
-
-def _spread(table: pl.DataFrame) -> dict[tuple[int, int], dict[int, Grade]]:
-    found: dict[tuple[int, int], dict[int, Grade]] = {}
-    for rule, workload, node, grade in _grades(table):
-        found.setdefault((rule, workload), {})[node] = grade
-    return found
-
-
-def _grades(table: pl.DataFrame) -> Iterator[tuple[int, int, int, Grade]]:
+def _grades(spread: pl.DataFrame) -> pl.DataFrame:
+    """Return how bad each rule and workload is on each node."""
     worst = pl.max_horizontal(*(pl.when(col(f"certainty_{level}").is_not_null()).then(level) for level in _LEVELS))
-    rows = table.select("rule", "workload", "node", "severity", "pods", worst=worst)
-    for rule, workload, node, severity, pods, any_case in rows.iter_rows():
-        yield rule, workload, node, (severity > 0, severity or any_case, pods)
+    severity = pl.when(col.severity > 0).then("severity").otherwise(worst)
+    return spread.select(
+        "rule",
+        "workload",
+        "node",
+        leads=col.severity > 0,
+        severity=severity.cast(pl.Int32),
+        pods=col.pods.cast(pl.Int64),
+    )
 
 
-_After = dict[int, tuple[dict[tuple[int, int], dict[int, Grade]], dict[str, Grade]]]
+F = TypeVar("F", pl.DataFrame, pl.LazyFrame)
 
 
-def _after(built: Tables, again: judge.Found, entries: Sequence[tuple[int, int]], run: Run) -> _After:
-    """Return what is found with each change: of each rule and workload by node, and of the nodes themselves."""
-    found: _After = {number: ({}, {}) for _, number in entries}
-    for rule, workload, copy, grade in _grades(again.spread):
-        place, number = entries[copy]
-        found[number][0].setdefault((rule, workload), {})[place] = grade
-    for copy, finding in node_findings(built, again, run.context.thresholds):
-        found[entries[copy][1]][1][finding.id] = graded(finding)
-    return found
+def _whole(grades: F, *key: str) -> F:
+    """Return how bad a finding is that is this bad on its nodes: what holds in a most plausible case comes first."""
+    ranked = (col.leads.cast(pl.Int32) * len(_RANKS) + col.severity).max()
+    found = grades.group_by(key).agg(ranked=ranked, leading=(col.pods * col.leads).sum(), pods=col.pods.sum())
+    leads = col.ranked >= len(_RANKS)
+    return found.select(
+        *key,
+        leads=leads,
+        severity=col.ranked % len(_RANKS),
+        pods=pl.when(leads).then("leading").otherwise("pods"),
+    )
+
+
+_RANKS = (0, *_LEVELS)
 
 
 class Place(NamedTuple):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import polars as pl
 from msgspec.structs import replace
 
 from kubectl_cgaudit import __version__
@@ -102,9 +103,10 @@ def judged_run(
     return Run(audit, built, judged, context)
 
 
-def judging(built: Tables, thresholds: Thresholds) -> Context:
-    """Return what the rules judge by."""
-    return Context(thresholds, built.inputs.nodes["capacity"], misreaders.traits(list(built.images) or [""]))
+def judging(built: Tables, thresholds: Thresholds, images: pl.DataFrame | None = None) -> Context:
+    """Return what the rules judge by; `images` are the traits of the images, where they are known already."""
+    traits = misreaders.traits(list(built.images) or [""]) if images is None else images
+    return Context(thresholds, built.inputs.nodes["capacity"], traits)
 
 
 def _containers(built: Tables) -> int:

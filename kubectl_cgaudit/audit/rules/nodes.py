@@ -97,9 +97,11 @@ def outweighed(_node: NodeCases, case: Case, moments: Moments, thresholds: Thres
 def besteffort(node: NodeCases, case: Case, moments: Moments, _thresholds: Thresholds) -> NodeHit | None:
     """CGA207: on cgroup v2 BestEffort pods together get more of a full node than on v1."""
     was, will = moments["before_share_2"], moments["after_share_2"]
-    count = sum(pod.qos == "BestEffort" for pod, _ in node.placed)
     moved = case.before.cgroup == "v1" and case.after.cgroup == "v2"
-    if case.lost or not moved or will <= was or count == len(node.placed):
+    if case.lost or not moved or will <= was:
+        return None
+    count = sum(pod.qos == "BestEffort" for pod, _ in node.placed)
+    if count == len(node.placed):
         return None
     gain = will - was
     return NodeHit(
