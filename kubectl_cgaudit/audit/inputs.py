@@ -13,7 +13,7 @@ from kubectl_cgaudit.audit.model import CERTAINTIES, CONFIDENCES
 from kubectl_cgaudit.cgroups import crio
 from kubectl_cgaudit.cgroups.pods import pod_level_resources
 from kubectl_cgaudit.cgroups.tree import LINEAR, NONE, QUADRATIC, Inputs, Setups, container_shares
-from kubectl_cgaudit.collect.model import COMPETING, Alike, Cluster, Owner, Pod, Qos
+from kubectl_cgaudit.collect.model import COMPETING, Cluster, Owner, Pod, Qos
 from kubectl_cgaudit.collect.owners import workload
 from kubectl_cgaudit.detect.shown import NOTHING, Shown
 from kubectl_cgaudit.detect.state import Setup
@@ -172,12 +172,7 @@ class _Built(NamedTuple):
 def tables(nodes: tuple[NodeCases, ...], cluster: Cluster) -> Tables:
     """Return the tables of all nodes and their active pods; pods are in the order of their nodes."""
     keys = _Numbers()
-    owners: dict[tuple[str, int, str | None], int] = {}
-
-    def workload_of(pod: Pod) -> int:
-        return _workload(pod, pod.alike, cluster, owners, keys) if pod.selected else -1
-
-    built = _build([node.on_node for node in nodes], workload_of)
+    built = _build([node.on_node for node in nodes], lambda pods: _workloads(pods, cluster, keys))
     workloads, order = keys.in_order()
     numbers = col.workload.replace_strict(range(len(order)), order, default=-1, return_dtype=pl.Int32)
     of_pods = built.inputs.pods.with_columns(workload=pl.when(col.workload >= 0).then(numbers))
@@ -199,29 +194,30 @@ def tables(nodes: tuple[NodeCases, ...], cluster: Cluster) -> Tables:
 
 def inputs(nodes: Sequence[PodsOnNode]) -> tuple[Inputs, tuple[str, ...]]:
     """Return what is predicted of these pods, whoever they belong to, and their handlers by number."""
-    built = _build(nodes, lambda _pod: -1)
+    built = _build(nodes, lambda pods: [-1] * len(pods))
     return built.inputs, built.handlers
 
 
-def _build(nodes: Sequence[PodsOnNode], workload_of: Callable[[Pod], int]) -> _Built:
+def _build(nodes: Sequence[PodsOnNode], workloads_of: Callable[[Sequence[Pod]], list[int]]) -> _Built:
     profiles: list[tuple[Any, ...]] = []
     of_containers: list[tuple[Any, ...]] = []
-    numbers: dict[int, int] = {}
     names, images, handlers = _Numbers(), _Numbers(), _Numbers()
-    pods: list[Pod] = []
-    rows: dict[str, list[int]] = {"node": [], "profile": [], "handler": [], "workload": []}
-    for number, node in enumerate(nodes):
-        for pod, used in node.placed:
-            profile = numbers.get(id(pod.alike))
-            if profile is None:
-                profile = numbers[id(pod.alike)] = len(profiles)
-                profiles.append(_profile(pod))
-                of_containers += _containers(profile, pod, names, images)
-            pods.append(pod)
-            rows["node"].append(number)
-            rows["profile"].append(profile)
-            rows["handler"].append(handlers(used))
-            rows["workload"].append(workload_of(pod))
+    pods = [pod for node in nodes for pod, _ in node.placed]
+    used = [handler for node in nodes for _, handler in node.placed]
+    alike = [id(pod.alike) for pod in pods]
+    first = dict(zip(reversed(alike), reversed(pods), strict=True))
+    numbers = {identity: number for number, identity in enumerate(dict.fromkeys(alike))}
+    for identity, profile in numbers.items():
+        profiles.append(_profile(first[identity]))
+        of_containers += _containers(profile, first[identity], names, images)
+    for handler in dict.fromkeys(used):
+        handlers(handler)
+    rows: dict[str, list[int]] = {
+        "node": [number for number, node in enumerate(nodes) for _ in range(len(node.placed))],
+        "profile": list(map(numbers.__getitem__, alike)),
+        "handler": list(map(handlers.of.__getitem__, used)),
+        "workload": workloads_of(pods),
+    }
     container_names, name_order = names.in_order()
     pod_names = pl.Series([pod.name for pod in pods], dtype=pl.String)
     of_pods = (
@@ -265,17 +261,21 @@ def amounts(pod: Pod) -> tuple[Any, ...]:
     return _profile(pod)[: len(AMOUNTS)]
 
 
-def _workload(
-    pod: Pod, alike: Alike, cluster: Cluster, owners: dict[tuple[str, int, str | None], int], keys: _Numbers
-) -> int:
-    """The number of a pod's workload. Pods with one controller have one, and mostly the same object says so."""
-    if alike.controller is None or alike.controller.kind == "Node":
-        return keys((alike.namespace, workload(pod, cluster)))
-    own = alike.namespace, id(alike.controller), alike.template_hash
-    known = owners.get(own)
-    if known is None:
-        known = owners[own] = keys((alike.namespace, workload(pod, cluster)))
-    return known
+def _workloads(pods: Sequence[Pod], cluster: Cluster, keys: _Numbers) -> list[int]:
+    """The number of each pod's workload, -1 of one that nobody asked about. Pods that are alike have one, if something controls
+    them.
+    """
+    known: dict[int, int] = {}
+    found = []
+    for pod in pods:
+        alike = pod.alike
+        number = known.get(id(alike))
+        if number is None:
+            number = keys((alike.namespace, workload(pod, cluster))) if alike.selected else -1
+            if alike.controller is not None and alike.controller.kind != "Node":
+                known[id(alike)] = number
+        found.append(number)
+    return found
 
 
 def _profile(pod: Pod) -> tuple[Any, ...]:

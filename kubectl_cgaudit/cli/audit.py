@@ -1,9 +1,6 @@
 """The audit itself, and the group its sister commands hang on."""
 
-import contextlib
-import gc
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -102,6 +99,7 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
     from kubectl_cgaudit.audit.saved import Saved
     from kubectl_cgaudit.cli.progress import Progress
     from kubectl_cgaudit.cli.reading import read
+    from kubectl_cgaudit.collect.memory import uncollected
     from kubectl_cgaudit.detect import target as targets
     from kubectl_cgaudit.report.findings import described
 
@@ -111,7 +109,7 @@ def _audit(to: str, outputs: tuple[str, ...], thresholds: tuple[str, ...], flags
     judging = policy.read(flags["policy"], flags["baseline"], flags["fail_on"], flags["fail_on_certainty"])
     limits, stamp = judged.parse(judging.thresholds(thresholds)), _stamp(reproducible=flags["reproducible"])
     cluster, rules = read(chosen, measured=any(each.format == "bundle" for each in wanted))
-    with _no_cycles():
+    with uncollected():
         with Progress("judging") as progress:
             made = run.run(cluster, rules, target, limits, stamp, progress)
             if flags["what_if"]:
@@ -150,16 +148,6 @@ def _bundle(saved: "Saved", cluster: "Cluster | None") -> bytes:
     from kubectl_cgaudit.report.escape import json_bytes
 
     return packed(saved, None if cluster is None else pack(json_bytes(encode(cluster))))
-
-
-@contextlib.contextmanager
-def _no_cycles() -> Iterator[None]:
-    """All that is made here is needed to the end: to look through it for garbage was a quarter of the work."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _stamp(*, reproducible: bool) -> str | None:

@@ -88,6 +88,7 @@ def diff_command(
     second = _read(after, {"--states-after": states_after}, _STAYS, states_after, ())
     with Progress("comparing") as progress:
         result = diff(first, second, progress)
+    del first
     output.deliver([(each, _text(each, result)) for each in wanted])
     for name, side in (("before", result.before), ("after", result.after)):
         for gap in side.gaps:

@@ -121,13 +121,28 @@ def side(saved: Saved) -> Side:
 def _by_pod(saved: Saved) -> Iterator[tuple[tuple[str, str, str], list[Mapping[str, Any]]]]:
     rows: list[Mapping[str, Any]] = []
     for table in saved.containers.frames():
-        for row in table.iter_rows(named=True):
+        for row in table.select(_COLUMNS).iter_rows(named=True):
             if rows and (row["namespace"], row["pod"]) != (rows[0]["namespace"], rows[0]["pod"]):
                 yield _key(rows[0]), rows
                 rows = []
             rows.append(row)
     if rows:
         yield _key(rows[0]), rows
+
+
+_COLUMNS = (
+    *("namespace", "workload_kind", "workload", "pod", "node", "qos", "handler", "confidence", "effects"),
+    *("container", "role", "request_milli", "limit_milli", "when", "stops"),
+    *(f"{moment}_{name}" for moment in ("before", "after") for name in ("version", "in_pod")),
+    *(
+        f"{moment}_{of}{name}"
+        for moment in ("before", "after")
+        for of in ("", "pod_")
+        for name in ("value", "share", "against_system", "quota_us")
+    ),
+    "cases",
+)
+"""What is compared: a record has three times as many columns."""
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from kubectl_cgaudit.compare.diff.types import NOT_PREDICTED, OUTCOMES, Measure, Outcome, Value, What
 
+_NOT_PREDICTED = frozenset(NOT_PREDICTED)
+_ORDER = {outcome: place for place, outcome in enumerate(OUTCOMES)}
 Number = float | None
 """None where it cannot be said."""
 Prediction = Number | Literal["stops"]
@@ -55,7 +57,7 @@ def of_words(what: What, of: str, was: Sequence[tuple[Value, Value]], now: Seque
     """The measure of something exact; `was` is before and predicted in each case of the first audit, `now` in each
     case of the second.
     """
-    found = {exact(before, predicted, each) for before, predicted in was for each in now}
+    found = {exact(before, predicted, each) for before, predicted in set(was) for each in set(now)}
     return Measure(
         what,
         of,
@@ -79,7 +81,7 @@ def of_fate(stops: Iterable[bool | None]) -> Measure:
 
 def of_numbers(what: What, was: Sequence[tuple[Number, Prediction]], now: Sequence[Number], limit: Limit) -> Measure:
     """The measure of a fraction or ratio."""
-    found = {within(before, predicted, each, limit) for before, predicted in was for each in now}
+    found = {within(before, predicted, each, limit) for before, predicted in set(was) for each in set(now)}
     sides: tuple[Sequence[Prediction], ...] = ([b for b, _ in was], [p for _, p in was], now)
     known = [[each for each in values if each is not None] for values in sides]
     return Measure(what, "", _agreed(found), *map(_distinct, known))
@@ -109,7 +111,7 @@ def consistent(measures: Sequence[Measure]) -> list[Measure]:
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
     """What wants attention first; unchanged if there is none."""
-    return min(outcomes, key=OUTCOMES.index, default="unchanged")
+    return min(outcomes, key=_ORDER.__getitem__, default="unchanged")
 
 
 def listed(measures: Iterable[Measure]) -> tuple[Measure, ...]:
@@ -119,12 +121,15 @@ def listed(measures: Iterable[Measure]) -> tuple[Measure, ...]:
 
 def _agreed(found: set[Outcome]) -> Outcome:
     """What holds however the open questions turn out."""
-    if len(found) > 1 and found <= {*NOT_PREDICTED}:
-        return "otherwise"
-    return next(iter(found)) if len(found) == 1 else "unknown"
+    if len(found) == 1:
+        return next(iter(found))
+    return "otherwise" if found and found <= _NOT_PREDICTED else "unknown"
 
 
 def _distinct(values: Iterable[Value]) -> tuple[Value, ...]:
+    found = set(values)
+    if len(found) < 2:
+        return tuple(found)
     return tuple(
-        sorted(set(values), key=lambda value: (isinstance(value, str), value if isinstance(value, str) else "", value))
+        sorted(found, key=lambda value: (isinstance(value, str), value if isinstance(value, str) else "", value))
     )
