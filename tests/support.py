@@ -115,6 +115,11 @@ def audited(objects: Cluster, rules: str = "", to: str = "v2+runtime", *threshol
     return described(ran(objects, rules, to, *thresholds).audit)
 
 
+def audited_with_actions(objects: Cluster, rules: str = "", to: str = "v2+runtime", *thresholds: str) -> Audit:
+    """The same with its actions."""
+    return saved(objects, rules, to, *thresholds).audit
+
+
 def saved(objects: Cluster, rules: str = "", to: str = "v2+runtime", *thresholds: str) -> Saved:
     """The same with its actions and the records of its containers."""
     made = ran(objects, rules, to, *thresholds)
@@ -152,7 +157,7 @@ def recorded_blind() -> Cluster:
 
 def recorded_audit(to: str = "v2+runtime") -> Audit:
     """The audit of the recorded cluster, with what its nodes really ran."""
-    return saved(recorded(), STATES.read_text(), to).audit
+    return audited_with_actions(recorded(), STATES.read_text(), to)
 
 
 def golden_json(name: str) -> Any:

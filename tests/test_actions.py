@@ -15,7 +15,7 @@ from tests.support import (
     STATES,
     V1,
     V2_LINEAR,
-    audited,
+    audited_with_actions,
     cluster,
     container,
     node,
@@ -78,7 +78,7 @@ def one(found: Audit, kind: str) -> Any:
 
 def test_equal_actions_are_one() -> None:
     pods = [pod(f"p{on}", container("c", "1"), on=on) for on in ("n1", "n2", "n3")]
-    found = audited(cluster(node("n1"), node("n2"), node("n3", cpu="8"), *pods), V1, "v2")
+    found = audited_with_actions(cluster(node("n1"), node("n2"), node("n3", cpu="8"), *pods), V1, "v2")
     assert [(each.id, each.change["systemSlice"], each.target["nodes"]) for each in found.actions] == [
         ("system-weight:n1+2", 39, ["n1", "n2", "n3"]),
     ]
@@ -88,7 +88,7 @@ def test_a_pool_gives_its_name() -> None:
     labels = {"karpenter.sh/nodepool": "general"}
     objects = [node(name, labels=labels) for name in ("n1", "n2")]
     pods = [pod(f"p{on}", container("c", "1"), on=on) for on in ("n1", "n2")]
-    assert one(audited(cluster(*objects, *pods), V1, "v2"), "system-weight").id == "system-weight:general"
+    assert one(audited_with_actions(cluster(*objects, *pods), V1, "v2"), "system-weight").id == "system-weight:general"
 
 
 @pytest.mark.parametrize(
@@ -109,20 +109,20 @@ def test_a_pool_gives_its_name() -> None:
     ids=["plain", "bottlerocket", "openshift"],
 )
 def test_the_lasting_way_of_the_platform_comes_first(fields: dict[str, str], ways: list[str], command: str) -> None:
-    found = one(audited(cluster(node(**fields), pod("p", container("c", "1"))), V1, "v2"), "system-weight")
+    found = one(audited_with_actions(cluster(node(**fields), pod("p", container("c", "1"))), V1, "v2"), "system-weight")
     assert found.detail["ways"] == ways
     assert found.run[0].startswith(command)
 
 
 def test_no_weight_is_set_under_a_kubelet_that_writes_its_own() -> None:
     rules = "- {cgroup: v1, system_slice: 512, set_by: kubelet, runtimes: {default: runc 1.1.5}}"
-    found = audited(cluster(node(), pod("p", container("c", "1"))), rules, "v2")
+    found = audited_with_actions(cluster(node(), pod("p", container("c", "1"))), rules, "v2")
     assert all("CGA201" not in each for action in found.actions for each in action.clears)
 
 
 def test_a_shift_inside_the_pod_costs_nothing_and_raising_alone_takes_its_limit_with_it() -> None:
     placed = pod("p", container("app", "200m", "250m"), container("side", "50m"), container("third", "20m"))
-    action = one(audited(cluster(node(cpu="8"), placed), V2_LINEAR, "runtime"), "request")
+    action = one(audited_with_actions(cluster(node(cpu="8"), placed), V2_LINEAR, "runtime"), "request")
     assert action.title == "Shift CPU requests in default/p: app 200m -> 223m, side 50m -> 37m, third 20m -> 10m"
     assert action.change == {"requests": {"app": 223, "side": 37, "third": 10}}
     assert (action.cost, action.when) == (
@@ -138,12 +138,12 @@ def test_a_shift_inside_the_pod_costs_nothing_and_raising_alone_takes_its_limit_
 def test_a_guaranteed_pod_stays_guaranteed() -> None:
     parts = (("a", "200m"), ("y", "50m"), ("z", "20m"))
     placed = pod("p", *(container(name, milli, milli) for name, milli in parts), qos="Guaranteed")
-    action = one(audited(cluster(node(cpu="8"), placed), V2_LINEAR, "runtime"), "request")
+    action = one(audited_with_actions(cluster(node(cpu="8"), placed), V2_LINEAR, "runtime"), "request")
     assert action.change["requests"] == action.change["limits"]
 
 
 def test_an_inspection_that_decides_the_greatest_loss_is_first_and_others_wait() -> None:
-    found = audited(cluster(node(), pod("p", container("c", "1"))), "", "v2")
+    found = audited_with_actions(cluster(node(), pod("p", container("c", "1"))), "", "v2")
     assert [each.id for each in found.actions] == ["inspect:cgroup:n1", "system-weight:n1"]
     assert found.actions[0].run == ("stat -fc %T /sys/fs/cgroup",)
     assert found.actions[1].waits_for == ("inspect:cgroup:n1",)
@@ -151,7 +151,9 @@ def test_an_inspection_that_decides_the_greatest_loss_is_first_and_others_wait()
 
 def test_nodes_that_do_not_come_back_are_moved_together() -> None:
     objects = [node(name) for name in ("n1", "n2")]
-    action = one(audited(cluster(*objects, pod("p", container("c", "1"))), V1, "kubelet=1.35"), "cgroup-v2")
+    action = one(
+        audited_with_actions(cluster(*objects, pod("p", container("c", "1"))), V1, "kubelet=1.35"), "cgroup-v2"
+    )
     assert (action.id, action.target) == ("cgroup-v2:n1+1", {"nodes": ["n1", "n2"]})
     # On cgroup v2 they come back, and what runs there loses as on every such move.
     assert action.lowers == ("CGA101:n1", "CGA101:n2")

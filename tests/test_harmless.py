@@ -26,7 +26,7 @@ from kubectl_cgaudit.cli.main import run
 from kubectl_cgaudit.cli.terminal import WithoutCommands
 from kubectl_cgaudit.plain import as_json, as_yaml
 from kubectl_cgaudit.report.formats import BINARY, FORMATS
-from tests.support import audited, cluster, command, container, half_restarted, listed, node, pod
+from tests.support import audited_with_actions, cluster, command, container, half_restarted, listed, node, pod
 
 # A window title, a link, C1, DEL, bidi, zero-width, tag and other invisible characters, and commands of CI runners.
 ACTING = (
@@ -174,13 +174,13 @@ def test_what_leads_to_the_log_has_no_commands_either(path: str, name: str) -> N
 def test_commands_to_copy_hold_names_as_one_word() -> None:
     """No name of an object runs anything in the shell of who pastes a command."""
     name = "n; $(reboot) `x` 'y'"
-    found = audited(cluster(node(name), pod("p", container("c", "1"), on=name)), "", "v2")
+    found = audited_with_actions(cluster(node(name), pod("p", container("c", "1"), on=name)), "", "v2")
     said = [each.command for question in found.questions for each in question.commands]
     debug = [each for each in said if each.startswith("kubectl debug ")]
     assert debug
     assert {shlex.split(each)[2] for each in debug} == {f"node/{name}"}
     # Pods that an earlier runtime created are to be deleted.
-    (action,) = audited(half_restarted(namespace=name), "- {cgroup: v2}", "v2").actions
+    (action,) = audited_with_actions(half_restarted(namespace=name), "- {cgroup: v2}", "v2").actions
     assert [shlex.split(line) for line in action.run] == [
         ["kubectl", "delete", "pod", "-n", name, each] for each in ("p3", "p4")
     ]

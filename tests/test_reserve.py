@@ -10,7 +10,7 @@ from kubectl_cgaudit.audit.model import Audit
 from kubectl_cgaudit.collect.assemble import with_answers
 from kubectl_cgaudit.collect.model import Cluster
 from tests.measured_support import CONFIG, answers
-from tests.support import ONE, V1, V2_LINEAR, audited, cluster, container, node, of_rule, pod, viewed
+from tests.support import ONE, V1, V2_LINEAR, audited_with_actions, cluster, container, node, of_rule, pod, viewed
 
 
 def reserving(cpu: str, allocatable: int) -> dict[str, Any]:
@@ -48,17 +48,19 @@ def reserves(found: Audit) -> list[tuple[Any, ...]]:
 )
 def test_the_least_reserve_is_what_is_reserved_now(system: int, expected: tuple[Any, ...]) -> None:
     objects = answering(cluster(reserving("32", 28000), ONE), system)
-    assert reserves(audited(objects, "", "v2")) == [expected]
+    assert reserves(audited_with_actions(objects, "", "v2")) == [expected]
 
 
 def test_what_is_reserved_now_is_tried_though_it_is_more_than_a_quarter() -> None:
     objects = answering(cluster(reserving("32", 22000), pod("p")), 9000, enforce_node_allocatable=())
-    assert reserves(audited(objects, "", "v2", "outweighed=4")) == [(9000, 352, [3.55, 3.55], (22000, 22000))]
+    assert reserves(audited_with_actions(objects, "", "v2", "outweighed=4")) == [
+        (9000, 352, [3.55, 3.55], (22000, 22000))
+    ]
 
 
 def test_without_configz_a_reserve_is_held_to_the_most_that_pods_may_have() -> None:
     """Of the 4000m reserved now all, some or nothing may be for the system."""
-    found = audited(cluster(reserving("32", 28000), ONE), V2_LINEAR, "v2")
+    found = audited_with_actions(cluster(reserving("32", 28000), ONE), V2_LINEAR, "v2")
     assert reserves(found) == [(2900, 114, [8.61, 9.97], (25100, 29100))]
 
 
@@ -74,13 +76,13 @@ def test_without_configz_a_reserve_is_held_to_the_most_that_pods_may_have() -> N
 def test_without_configz_a_reserve_keeps_the_ratio_however_much_is_kube_reserved(
     allocatable: int, expected: list[Any]
 ) -> None:
-    assert reserves(audited(cluster(reserving("4", allocatable), ONE), V1, "v2")) == expected
+    assert reserves(audited_with_actions(cluster(reserving("4", allocatable), ONE), V1, "v2")) == expected
 
 
 def test_no_reserve_is_named_with_which_a_kubelet_would_not_start() -> None:
     """Of the CPUs that it reserves by number it takes no systemReservedCgroup."""
     objects = answering(cluster(reserving("32", 28000), ONE), None, reserves_whole_cpus=True)
-    found = audited(objects, "", "v2")
+    found = audited_with_actions(objects, "", "v2")
     assert reserves(found) == []
     assert [each.run for each in found.actions] == [("systemctl set-property system.slice CPUWeight=110",)]
 
@@ -104,7 +106,7 @@ def test_a_reserve_that_leaves_less_than_the_pods_of_the_node_ask_for_says_so(
         pod("e", container("c"), qos="BestEffort"),
         pod("done", container("c", "500m"), phase="Succeeded"),
     )
-    (action, *_) = audited(cluster(node(), *pods), V1, "v2").actions
+    (action, *_) = audited_with_actions(cluster(node(), *pods), V1, "v2").actions
     assert ("pods ask for 3221m: what does not fit may be refused" in action.alternatives[0]) is said
 
 
@@ -112,7 +114,7 @@ def test_a_reserve_that_leaves_less_than_the_pods_of_the_node_ask_for_says_so(
     ("kubelet", "key"), [("v1.31.14", "system-reserved"), ("v1.32.0", "system-reserved-compressible")]
 )
 def test_before_kubelet_132_a_reserve_of_cpu_alone_cannot_be_enforced(kubelet: str, key: str) -> None:
-    (action, *_) = audited(cluster(node(kubelet=kubelet), ONE), V1, "v2").actions
+    (action, *_) = audited_with_actions(cluster(node(kubelet=kubelet), ONE), V1, "v2").actions
     assert action.detail["alternatives"][0]["key"] == key
     assert ("memory and pids of systemReserved" in action.alternatives[0]) is (key == "system-reserved")
 
@@ -142,13 +144,13 @@ def test_a_reserve_makes_of_random_nodes_what_it_says(sizes: tuple[int, ...]) ->
         large = sizes[0] > 8
         known = dice.random() < 0.5
         judged = answering(objects, system, version="v2" if large else "v1") if known else objects
-        for milli, weight, _, (least, most) in reserves(audited(judged, V2_LINEAR if large else V1, "v2")):
+        for milli, weight, _, (least, most) in reserves(audited_with_actions(judged, V2_LINEAR if large else V1, "v2")):
             for reserved in (kube,) if known else (0, (system + kube) // 2, system + kube):
                 left = cpus * 1000 - reserved - milli
                 changed = cluster(reserving(str(cpus), left), *pods)
                 assert least <= left <= most
                 if large:
-                    assert of_rule(audited(changed, then(weight), "v2"), "CGA202") == {}
+                    assert of_rule(audited_with_actions(changed, then(weight), "v2"), "CGA202") == {}
                 else:
                     (before,) = viewed(objects, V1, "v2")
                     now = before.cases[0].before.pods_to_system

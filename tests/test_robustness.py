@@ -14,7 +14,7 @@ from kubectl_cgaudit.cli.output import Output, parse
 from kubectl_cgaudit.collect.advice import SAVE
 from kubectl_cgaudit.detect import states
 from kubectl_cgaudit.errors import UsageError
-from tests.support import RECORDED_FLAGS, V1, V2_LINEAR, audited, cluster, container, node, of_rule, pod
+from tests.support import RECORDED_FLAGS, V1, V2_LINEAR, audited_with_actions, cluster, container, node, of_rule, pod
 
 
 def cgaudit(*words: str, shell: str = "") -> "subprocess.CompletedProcess[str]":
@@ -87,21 +87,24 @@ def test_a_key_that_stands_twice_is_a_typo(text: str) -> None:
 
 def test_an_unknown_kubelet_is_not_taken_for_a_safe_one() -> None:
     objects = cluster(node(kubelet=""), pod("p", container("c", "50m", "77m")))
-    (finding,) = of_rule(audited(objects, V1, "runtime"), "CGA301").values()
+    (finding,) = of_rule(audited_with_actions(objects, V1, "runtime"), "CGA301").values()
     limit, quota = finding.measures
     assert (finding.severity, limit.after, quota.before, quota.after) == ("critical", 77, 8000, 7700)
 
 
 def test_301_is_proven_of_runc_only() -> None:
     objects = cluster(node(kubelet="v1.32.9"), pod("p", container("c", "50m", "77m")))
-    assert of_rule(audited(objects, "- {cgroup: v1, runtimes: {default: youki 0.5.6}}", "runtime"), "CGA301") == {}
+    assert (
+        of_rule(audited_with_actions(objects, "- {cgroup: v1, runtimes: {default: youki 0.5.6}}", "runtime"), "CGA301")
+        == {}
+    )
 
 
 def test_302_counts_the_smaller_of_both_quotas() -> None:
     """kubelet 1.34 leaves the pod's quota at 77m, and a child cannot use more than its parent."""
     objects = cluster(node(kubelet="v1.34.1"), pod("p", container("c", "50m", "77m")))
-    assert of_rule(audited(objects, V2_LINEAR, "runtime"), "CGA302") == {}
-    (finding,) = of_rule(audited(objects, V2_LINEAR, "runtime,kubelet=1.35"), "CGA302").values()
+    assert of_rule(audited_with_actions(objects, V2_LINEAR, "runtime"), "CGA302") == {}
+    (finding,) = of_rule(audited_with_actions(objects, V2_LINEAR, "runtime,kubelet=1.35"), "CGA302").values()
     limit, quota = finding.measures
     assert (limit.after, quota.before, quota.after) == (77, 7700, 8000)
 
@@ -111,8 +114,8 @@ def test_a_target_file_needs_the_version_for_values_at_the_root(tmp_path: Path) 
     target.write_text("- {system_slice: 39}\n")
     objects = cluster(node(), pod("p", container("c", "1")))
     with pytest.raises(UsageError, match="not its cgroup version"):
-        audited(objects, "", str(target))
-    assert audited(objects, V2_LINEAR, str(target)).nodes[0].cases[0].after.system_slice == 39
+        audited_with_actions(objects, "", str(target))
+    assert audited_with_actions(objects, V2_LINEAR, str(target)).nodes[0].cases[0].after.system_slice == 39
 
 
 @pytest.mark.parametrize(
@@ -123,13 +126,13 @@ def test_a_target_file_needs_the_version_for_values_at_the_root(tmp_path: Path) 
     ],
 )
 def test_101_speaks_of_the_node_as_it_is(kubelet: str, version: str, severity: str) -> None:
-    (finding,) = of_rule(audited(cluster(node(kubelet=kubelet)), V1, "runtime"), "CGA101").values()
+    (finding,) = of_rule(audited_with_actions(cluster(node(kubelet=kubelet)), V1, "runtime"), "CGA101").values()
     assert (finding.severity, finding.today, finding.detail["comesBack"]) == (severity, True, True)
     assert (finding.detail["kubeletBefore"], finding.detail["kubeletAfter"]) == (version, version)
 
 
 def test_201_and_202_do_not_contradict_each_other() -> None:
-    result = audited(cluster(node(cpu="64"), pod("p", container("c", "1"))), V1, "v2")
+    result = audited_with_actions(cluster(node(cpu="64"), pod("p", container("c", "1"))), V1, "v2")
     (loss,) = of_rule(result, "CGA201").values()
     (weight,) = of_rule(result, "CGA202").values()
     # Pods lose some of what is too much: that protects the node.
@@ -154,7 +157,7 @@ def test_201_and_202_do_not_contradict_each_other() -> None:
     ],
 )
 def test_a_reserve_is_only_proposed_where_it_exists_and_is_affordable(kubelet: str, cpu: str, key: str | None) -> None:
-    found = audited(cluster(node(cpu=cpu, kubelet=kubelet), pod("p", container("c", "100m"))), V1, "v2")
+    found = audited_with_actions(cluster(node(cpu=cpu, kubelet=kubelet), pod("p", container("c", "100m"))), V1, "v2")
     (finding,) = of_rule(found, "CGA201").values()
     (action,) = [each for each in found.actions if each.id in finding.actions]
     assert [f"enforce {key} system.slice with 780m CPU " in each for each in action.alternatives] == (
@@ -190,7 +193,7 @@ def test_301_names_what_it_takes_for_granted(
     rules: str, spec: dict[str, str], certainty: str, taken: list[str]
 ) -> None:
     objects = cluster(node(kubelet="v1.32.9"), pod("p", container("c", "50m", "77m"), **spec))
-    result = audited(objects, rules, "runtime")
+    result = audited_with_actions(objects, rules, "runtime")
     (finding,) = of_rule(result, "CGA301").values()
     assert (finding.certainty, finding.detail["takenForGranted"]) == (certainty, taken)
     assert finding.message.endswith("of its pod." if not taken else f"This holds if {taken[0]}.")

@@ -11,7 +11,7 @@ from tests.support import (
     ONE,
     V1,
     V2_LINEAR,
-    audited,
+    audited_with_actions,
     cluster,
     container,
     node,
@@ -25,7 +25,7 @@ from tests.support import (
 
 
 def test_001_names_each_gap() -> None:
-    result = audited(cluster(node(), pod("p", container("c"), on="gone")), V2_LINEAR)
+    result = audited_with_actions(cluster(node(), pod("p", container("c"), on="gone")), V2_LINEAR)
     (finding,) = of_rule(result, "CGA001").values()
     assert (finding.severity, finding.subject.name) == ("high", "node gone")
     assert finding.detail["remedy"] == "Read all nodes together with the pods"
@@ -43,7 +43,7 @@ def test_001_names_each_gap() -> None:
     ],
 )
 def test_101_a_v1_node_does_not_come_back_from_kubelet_1_35(rules: str, to: str, expected: str | None) -> None:
-    assert severities(audited(cluster(node(), ONE), rules, to), "CGA101").get("n1") == expected
+    assert severities(audited_with_actions(cluster(node(), ONE), rules, to), "CGA101").get("n1") == expected
 
 
 def fate(finding: Finding) -> tuple[str, str, str, str, bool]:
@@ -68,7 +68,7 @@ def test_101_a_node_that_has_such_a_kubelet_is_not_moved_before_it_gets_one(
 
 
 def test_101_says_if_it_is_only_possible() -> None:
-    found = audited(cluster(node(), ONE), "", "kubelet=1.35")
+    found = audited_with_actions(cluster(node(), ONE), "", "kubelet=1.35")
     (finding,) = of_rule(found, "CGA101").values()
     assert (finding.severity, finding.certainty) == ("critical", "possible")
     assert [case.when for case in finding.cases] == ["cgroup v1, linear runtime", "cgroup v1, quadratic runtime"]
@@ -77,7 +77,7 @@ def test_101_says_if_it_is_only_possible() -> None:
 
 
 def test_101_a_boot_parameter_does_not_help_an_old_systemd() -> None:
-    found = audited(cluster(node(), ONE), V1, "kubelet=1.35")
+    found = audited_with_actions(cluster(node(), ONE), V1, "kubelet=1.35")
     (finding,) = of_rule(found, "CGA101").values()
     (action,) = [each for each in found.actions if each.id in finding.actions]
     # The move is what CGA101 warns of: on v2 it is low, and what the move does to pods is found.
@@ -96,7 +96,7 @@ def test_101_a_boot_parameter_does_not_help_an_old_systemd() -> None:
 
 def test_102_names_what_is_open_and_what_settles_it() -> None:
     objects = cluster(node(), ONE, pod("q", container("c", "1"), runtimeClassName="crun"))
-    found = audited(objects)
+    found = audited_with_actions(objects)
     (finding,) = of_rule(found, "CGA102").values()
     assert finding.severity == "medium"
     assert finding.detail["unknown"] == ["cgroup", "runtime:crun", "runtime:default"]
@@ -108,7 +108,10 @@ def test_102_names_what_is_open_and_what_settles_it() -> None:
     assert [each.commands[0].command for each in found.questions if each.about == "cgroup"] == [
         "stat -fc %T /sys/fs/cgroup"
     ]
-    assert of_rule(audited(objects, "- {cgroup: v2, runtimes: {default: linear, crun: linear}}"), "CGA102") == {}
+    assert (
+        of_rule(audited_with_actions(objects, "- {cgroup: v2, runtimes: {default: linear, crun: linear}}"), "CGA102")
+        == {}
+    )
 
 
 def test_103_two_formulas_on_a_node_and_what_they_do_not_change() -> None:
@@ -131,7 +134,7 @@ def test_103_two_formulas_on_a_node_and_what_they_do_not_change() -> None:
 def test_pods_outside_the_selection_have_no_findings() -> None:
     objects = cluster(node(), ONE)
     hidden = replace(objects, pods=tuple(other(each, selected=False) for each in objects.pods))
-    assert {finding.subject.kind for finding in audited(hidden, V1, "v2").findings} == {"node"}
+    assert {finding.subject.kind for finding in audited_with_actions(hidden, V1, "v2").findings} == {"node"}
 
 
 def test_101_back_to_v1(tmp_path: Path) -> None:
@@ -140,7 +143,7 @@ def test_101_back_to_v1(tmp_path: Path) -> None:
     finding = the_finding("CGA101", V2_LINEAR, back, node(kubelet="v1.34.1"), ONE)
     assert (finding.severity, finding.today) == ("medium", False)
     assert fate(finding) == ("v2", "v1", "1.34.1", "1.34.1", True)
-    found = audited(cluster(node(kubelet="v1.35.1"), ONE), V2_LINEAR, back)
+    found = audited_with_actions(cluster(node(kubelet="v1.35.1"), ONE), V2_LINEAR, back)
     (finding,) = of_rule(found, "CGA101").values()
     assert (finding.severity, finding.today) == ("critical", False)
     assert fate(finding) == ("v2", "v1", "1.35.1", "1.35.1", False)
@@ -174,7 +177,7 @@ def test_101_back_to_v1(tmp_path: Path) -> None:
     ],
 )
 def test_102_names_only_what_is_open(rules: str, about: str, command: tuple[str, str], states: str) -> None:
-    found = audited(cluster(node(), ONE), rules, "v2")
+    found = audited_with_actions(cluster(node(), ONE), rules, "v2")
     (finding,) = of_rule(found, "CGA102").values()
     assert finding.detail["unknown"] == [about]
     (question,) = found.questions
@@ -186,7 +189,7 @@ def test_103_needs_both_formulas_on_a_v2_node_of_which_nothing_is_open() -> None
     uses = pod("q", container("app", "1"), runtimeClassName="new")
     both = "runtimes: {default: runc 1.1.15, new: runc 1.3.6}"
     objects = cluster(node(), ONE, uses)
-    (finding,) = of_rule(audited(objects, f"- {{cgroup: v2, {both}}}", "v2"), "CGA103").values()
+    (finding,) = of_rule(audited_with_actions(objects, f"- {{cgroup: v2, {both}}}", "v2"), "CGA103").values()
     assert (finding.severity, finding.certainty, finding.cases) == ("low", "certain", ())
     for rules in (
         f"- {{cgroup: v1, driver: systemd, {both}}}",
@@ -194,14 +197,14 @@ def test_103_needs_both_formulas_on_a_v2_node_of_which_nothing_is_open() -> None
         "- {cgroup: v2, runtimes: {default: runc 1.3.6, new: runc 1.3.6}}",
         "- {cgroup: v2, runtimes: {default: runc 1.1.15, new: runc 1.1.15}}",
     ):
-        assert of_rule(audited(objects, rules, "v2"), "CGA103") == {}, rules
+        assert of_rule(audited_with_actions(objects, rules, "v2"), "CGA103") == {}, rules
 
 
 def test_103_what_is_open_of_the_target_leaves_no_doubt_of_now() -> None:
     objects = cluster(node(), ONE, pod("q", container("app", "1"), runtimeClassName="new"))
     rules = "- {cgroup: v2, runtimes: {default: linear, new: quadratic}}"
     for to in ("v2", "runc=1.3.6,crun=1.28"):
-        (finding,) = of_rule(audited(objects, rules, to), "CGA103").values()
+        (finding,) = of_rule(audited_with_actions(objects, rules, to), "CGA103").values()
         assert (finding.severity, finding.certainty) == ("low", "certain")
         assert finding.detail == {"stale": [], "handlers": {"default": "linear", "new": "quadratic"}}
 
@@ -209,7 +212,7 @@ def test_103_what_is_open_of_the_target_leaves_no_doubt_of_now() -> None:
 def test_102_a_hint_at_a_handler_that_no_pod_uses_is_no_hint_at_another() -> None:
     def seen(**spec: Any) -> tuple[list[str], list[str]]:
         objects = cluster(node(containerRuntimeVersion="containerd://2.1.5"), pod("p", container("c", "1"), **spec))
-        detail = of_rule(audited(objects, "- {cgroup: v2}", "v2"), "CGA102")["n1"].detail
+        detail = of_rule(audited_with_actions(objects, "- {cgroup: v2}", "v2"), "CGA102")["n1"].detail
         return detail["unknown"], [each.partition(": ")[0] for each in detail["hints"]]
 
     assert seen(runtimeClassName="wasm") == (["runtime:wasm"], [])
@@ -219,7 +222,7 @@ def test_102_a_hint_at_a_handler_that_no_pod_uses_is_no_hint_at_another() -> Non
 def test_101_where_the_version_is_open_the_worst_fate_is_told_and_the_other_too(tmp_path: Path) -> None:
     to = tmp_path / "to.yaml"
     to.write_text("- {cgroup: v1}\n", encoding="utf-8")
-    finding = of_rule(audited(cluster(node(kubelet="v1.35.1"), ONE), "", str(to)), "CGA101")["n1"]
+    finding = of_rule(audited_with_actions(cluster(node(kubelet="v1.35.1"), ONE), "", str(to)), "CGA101")["n1"]
     assert (finding.severity, finding.certainty) == ("critical", "probable")
     assert [(case.when, case.leading, case.severity) for case in finding.cases] == [
         ("cgroup v2, quadratic runtime", True, "critical"),

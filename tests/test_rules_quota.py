@@ -13,7 +13,7 @@ from tests.support import (
     V1,
     V2_LINEAR,
     V2_QUADRATIC,
-    audited,
+    audited_with_actions,
     cluster,
     container,
     node,
@@ -37,7 +37,7 @@ def numbers(finding: Finding) -> tuple[str | None, float | None, float | None, f
 
 def the_limit(rules: str, to: str, *objects: dict[str, Any]) -> tuple[Finding, Action]:
     """The only finding CGA301 about these objects, and the action that sets another limit."""
-    found = audited(cluster(*objects), rules, to)
+    found = audited_with_actions(cluster(*objects), rules, to)
     (finding,) = of_rule(found, "CGA301").values()
     (action,) = [each for each in found.actions if each.id in finding.actions and each.id.startswith("limit:")]
     return finding, action
@@ -61,7 +61,7 @@ def test_302_a_limit_of_the_pod_alone_acts_by_each_nodes_own_runtime() -> None:
     rules += "- {{match: {{name: b}}, cgroup: v2, runtimes: {{default: {}}}}}"
     for first, second in (("crun 1.25", "runc 1.3.6"), ("runc 1.3.6", "crun 1.25")):
         objects = cluster(node("a", kubelet="v1.35.2"), node("b", kubelet="v1.35.2"), *placed)
-        found = of_rule(audited(objects, rules.format(first, second), "v2"), "CGA302")
+        found = of_rule(audited_with_actions(objects, rules.format(first, second), "v2"), "CGA302")
         assert list(found) == ["default/p-b" if first.startswith("crun") else "default/p-a"]
 
 
@@ -85,25 +85,27 @@ def test_301_quota_rounding_stops_containers_from_starting(
     limit: str, kubelet: str, rules: str, to: str, fires: bool
 ) -> None:
     objects = cluster(node(kubelet=kubelet), pod("p", container("c", "50m", limit)))
-    assert severities(audited(objects, rules, to), "CGA301") == ({"default/p": "critical"} if fires else {})
+    assert severities(audited_with_actions(objects, rules, to), "CGA301") == (
+        {"default/p": "critical"} if fires else {}
+    )
 
 
 def test_301_needs_the_rounded_limit_to_exceed_the_pods_sum() -> None:
     """facts section 4: only if a container's limit rounded up exceeds the pod's raw sum of limits."""
     several = cluster(node(kubelet="v1.32.9"), pod("p", container("a", "50m", "77m"), container("b", "50m", "50m")))
-    assert of_rule(audited(several, V1, "runtime"), "CGA301") == {}
+    assert of_rule(audited_with_actions(several, V1, "runtime"), "CGA301") == {}
     init = pod("p", container("a", "50m", "50m"), initContainers=[container("setup", "50m", "615m")])
-    (finding,) = of_rule(audited(cluster(node(kubelet="v1.32.9"), init), V1, "runtime"), "CGA301").values()
+    (finding,) = of_rule(audited_with_actions(cluster(node(kubelet="v1.32.9"), init), V1, "runtime"), "CGA301").values()
     assert numbers(finding) == ("setup", 615, 62000, 61500, False)
     assert (finding.where.pod, finding.where.node) == ("p", "n1")
     assert finding.detail["write"] == {"of": "container", "limitMilli": 620, "also": []}
     unlimited = pod("p", container("a", "50m", "77m"), container("b", "50m"))
-    assert of_rule(audited(cluster(node(kubelet="v1.32.9"), unlimited), V1, "runtime"), "CGA301") == {}
+    assert of_rule(audited_with_actions(cluster(node(kubelet="v1.32.9"), unlimited), V1, "runtime"), "CGA301") == {}
 
 
 def test_301_is_possible_where_the_state_is_open() -> None:
     objects = cluster(node(kubelet="v1.32.9"), pod("p", container("c", "50m", "77m")))
-    (finding,) = of_rule(audited(objects, "", "runtime"), "CGA301").values()
+    (finding,) = of_rule(audited_with_actions(objects, "", "runtime"), "CGA301").values()
     assert (finding.severity, finding.certainty) == ("critical", "possible")
     assert [case.when for case in finding.cases] == ["cgroup v1, linear runtime", "cgroup v1, quadratic runtime"]
     assert finding.detail["takenForGranted"] == ["the runtime is runc", "the cgroup driver is systemd"]
@@ -125,7 +127,9 @@ def test_301_is_possible_where_the_state_is_open() -> None:
 def test_302_a_limit_that_is_not_what_the_spec_says(
     limit: str, rules: str, to: str, acts: tuple[int, int, int, bool] | None
 ) -> None:
-    found = of_rule(audited(cluster(node(), pod("p", container("c", "1m", limit))), rules, to), "CGA302").values()
+    found = of_rule(
+        audited_with_actions(cluster(node(), pod("p", container("c", "1m", limit))), rules, to), "CGA302"
+    ).values()
     assert [numbers(each) for each in found] == ([("c", int(limit[:-1]), *acts[1:])] if acts else [])
     assert all(f"a limit of {limit} acts as {acts[0]}m" in each.message for each in found if acts)
 
@@ -144,7 +148,7 @@ def test_301_the_limit_of_the_pod_is_what_to_raise_where_it_has_one() -> None:
         (finding.id,),
     )
     raised = of_pod("30m", container("a", "10m", "25m"), container("b", "10m"))
-    assert of_rule(audited(cluster(node(kubelet="v1.34.1"), raised), V1, "runc=1.3.6"), "CGA301") == {}
+    assert of_rule(audited_with_actions(cluster(node(kubelet="v1.34.1"), raised), V1, "runc=1.3.6"), "CGA301") == {}
 
 
 @pytest.mark.parametrize(
@@ -238,7 +242,7 @@ def test_302_advises_what_is_stored_as_it_is_and_nothing_for_what_does_not_start
     assert numbers(finding)[:3] == ("c0", 333, 33300)
     assert "a limit of 333m acts as 338m" in finding.message
     assert finding.detail["write"] == {"of": "container", "limitMilli": 340, "also": []}
-    stays = audited(cluster(node(kubelet="v1.33.5"), pods), V1, "runtime")
+    stays = audited_with_actions(cluster(node(kubelet="v1.33.5"), pods), V1, "runtime")
     assert of_rule(stays, "CGA301")["default/p"].where.container == "c0"
     assert of_rule(stays, "CGA302")["default/p"].where.container == "c1"
 
@@ -250,12 +254,12 @@ def test_a_debug_container_is_not_judged_by_the_limit_of_its_pod(kubelet: str, r
     """It is not there once the pod is created anew."""
     own = {"limits": {"cpu": "333m"}, "requests": {"cpu": "333m"}}
     debugged = pod("p", container("app", "200m", "200m"), resources=own, ephemeralContainers=[container("dbg")])
-    found = audited(cluster(node(kubelet=kubelet), debugged), rules, to)
+    found = audited_with_actions(cluster(node(kubelet=kubelet), debugged), rules, to)
     assert [each.rule for each in found.findings if each.rule in ("CGA301", "CGA302")] == []
     assert "stops" not in found.workloads[0].effects
     # The same limit of a container that stays.
     kept = pod("p", container("app", "200m", "200m"), container("dbg"), resources=own)
-    found = audited(cluster(node(kubelet=kubelet), kept), rules, to)
+    found = audited_with_actions(cluster(node(kubelet=kubelet), kept), rules, to)
     assert [each.rule for each in found.findings if each.rule in ("CGA301", "CGA302")] == [
         "CGA301" if rules == V1 else "CGA302"
     ]
@@ -266,7 +270,7 @@ def with_period(period_us: int, limit: str, rules: str, to: str, version: str, k
     config = configz.config(f'{{"kubeletconfig": {{"cpuCFSQuotaPeriod": "{period_us}us"}}}}'.encode())
     answers = {"n1": good("n1", cgroup_version=version, config=config, shares={})}
     objects = cluster(node(kubelet=kubelet), pod("p", container("c", "1m", limit)))
-    return audited(with_answers(objects, answers), rules, to)
+    return audited_with_actions(with_answers(objects, answers), rules, to)
 
 
 @pytest.mark.parametrize(

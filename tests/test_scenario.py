@@ -12,7 +12,7 @@ from kubectl_cgaudit.collect.model import KubeletAnswers
 from kubectl_cgaudit.detect import target as scenario
 from kubectl_cgaudit.detect.state import Setup
 from kubectl_cgaudit.errors import UsageError
-from tests.support import V1, V2_LINEAR, audited, cluster, compared, container, node, of_rule, pod
+from tests.support import V1, V2_LINEAR, audited_with_actions, cluster, compared, container, node, of_rule, pod
 
 
 def then(to: str, rules: str, handler: str | None = None) -> Setup:
@@ -106,7 +106,7 @@ def test_what_a_handler_runs_that_no_pod_uses_is_no_question(used: str | None, c
 def test_a_target_beside_another_hides_no_container_that_does_not_start() -> None:
     objects = cluster(node(kubelet="v1.32.5"), pod("p", container("c", "77m", "77m"), qos="Guaranteed"))
     for to in ("runc=1.3.6", "runc=1.3.6,crun=1.28"):
-        result = audited(objects, "- {cgroup: v1, driver: systemd}", to)
+        result = audited_with_actions(objects, "- {cgroup: v1, driver: systemd}", to)
         assert [(each.rule, each.severity) for each in result.findings[:1]] == [("CGA301", "critical")]
         assert result.workloads[0].effects == ("may-stop",)
         assert result.coverage.unmatched == ()
@@ -118,7 +118,7 @@ def test_a_handler_named_after_a_runtime_with_one_formula_is_not_upgraded(handle
     objects = cluster(node(), pod("p", container("c", "1"), container("d", "50m"), runtimeClassName=handler))
     (comparison,) = compared(objects, "- {cgroup: v2}", to)
     assert {str(case.after.runtime(handler)) for case in comparison.cases} == {said}
-    result = audited(objects, "- {cgroup: v2}", to)
+    result = audited_with_actions(objects, "- {cgroup: v2}", to)
     assert [each.rule for each in result.findings if each.rule == "CGA204"] == []
     assert result.workloads[0].confidence == "likely"
 
@@ -185,7 +185,7 @@ def test_who_set_a_value_at_the_root_can_be_said(tmp_path: Path, setter: str, we
         "",
         {"system.slice": weights[0], "docker": weights[1], "user.slice": 100},
     )
-    assert of_rule(audited(objects, rules, "v2"), "CGA102") == {}
+    assert of_rule(audited_with_actions(objects, rules, "v2"), "CGA102") == {}
     (tmp_path / "to.yaml").write_text(f"- {{cgroup: v2, set_by: {setter}}}")
     with pytest.raises(
         UsageError, match=r"set_by says who set what is there now; say it in the file for --states, and here"
@@ -198,12 +198,12 @@ def test_a_kubelets_reserve_of_1_cpu_looks_like_a_default() -> None:
     rules = "- {cgroup: v1, system_slice: 1024, set_by: kubelet, runtimes: {default: linear}}"
     (comparison,) = compared(objects, rules, "v2")
     assert [(case.when, case.after.system_slice) for case in comparison.cases] == [("", 39)]
-    assert of_rule(audited(objects, rules, "v2"), "CGA201") == {}
+    assert of_rule(audited_with_actions(objects, rules, "v2"), "CGA201") == {}
 
 
 def test_who_set_a_value_at_the_root_is_asked() -> None:
     objects = cluster(node(), pod("p", container("c", "1")))
-    found = audited(objects, "- {cgroup: v1, system_slice: 2048, runtimes: {default: linear}}", "v2")
+    found = audited_with_actions(objects, "- {cgroup: v1, system_slice: 2048, runtimes: {default: linear}}", "v2")
     (asked,) = of_rule(found, "CGA102").values()
     assert (asked.severity, asked.certainty) == ("medium", "certain")
     assert asked.detail["whoSet"] == [{"name": "system.slice", "unit": "shares", "before": 2048, "after": [200, 79]}]
@@ -215,7 +215,7 @@ def test_who_set_a_value_at_the_root_is_asked() -> None:
     assert [action.id for action in found.actions] == ["inspect:set_by:n1", "system-weight:n1"]
     assert found.actions[1].waits_for == ("inspect:set_by:n1",)
     rules = "- {cgroup: v1, system_slice: 2048, root: {crio: 1024, docker: 512}, runtimes: {default: linear}}"
-    (both,) = of_rule(audited(objects, rules, "v2"), "CGA102").values()
+    (both,) = of_rule(audited_with_actions(objects, rules, "v2"), "CGA102").values()
     assert both.detail["whoSet"] == [
         {"name": "system.slice", "unit": "shares", "before": 2048, "after": [200, 79]},
         {"name": "docker", "unit": "shares", "before": 512, "after": [50, 20]},

@@ -12,7 +12,7 @@ from tests.support import (
     V1,
     V2_LINEAR,
     V2_QUADRATIC,
-    audited,
+    audited_with_actions,
     cluster,
     container,
     node,
@@ -33,7 +33,7 @@ ONE = CALM.format("1 workload")
 
 
 def verdict(rules: str, to: str, *objects: dict[str, Any], thresholds: tuple[str, ...] = ()) -> str:
-    return audited(cluster(*objects), rules, to, *thresholds).verdict.sentence
+    return audited_with_actions(cluster(*objects), rules, to, *thresholds).verdict.sentence
 
 
 def test_of_the_recorded_cluster() -> None:
@@ -47,7 +47,7 @@ def test_of_the_recorded_cluster() -> None:
 
 def test_of_the_recorded_cluster_of_which_only_nodes_and_pods_are_known() -> None:
     """It begins with what is probable, names what was assumed, and ends with the command that settles it."""
-    assert audited(recorded()).verdict.sentence == (
+    assert audited_with_actions(recorded()).verdict.sentence == (
         "Probably the new runtime shifts CPU between containers of a pod in 4 workloads. For 4 workloads the outcome depends on "
         "what their nodes run, which is unknown. Assumed, not checked: worker-b, worker-c on their platform's default. If cgroup "
         "v1 after all, 9 workloads lose CPU on a full node. Check first: `stat -fc %T /sys/fs/cgroup` on worker-b and worker-c."
@@ -74,7 +74,7 @@ def test_of_the_recorded_cluster_of_which_only_nodes_and_pods_are_known() -> Non
             "runtime",
             [pod("p", container("c", "1", image="openjdk:11.0.16"))],
             f"{ONE} In 1 only the number in cpu.weight changes. Programs of 1 workload may misread cpu.weight (CGA401). "
-            "Update Java in default/p (c): clears 1 finding.",
+            "Update Java in default/p (c) to 11.0.17, 17.0.5, 18.0.2 or 19: clears 1 finding.",
         ),
         (
             "- {cgroup: v2, driver: systemd, runtimes: {default: linear}}",
@@ -132,7 +132,7 @@ STARTS = pod("p", container("c", "50m", "77m"))
     ],
 )
 def test_what_stops_is_said_first(kubelet: str, rules: str, to: str, effect: str, first: str) -> None:
-    found = audited(cluster(node(kubelet=kubelet), STARTS), rules, to)
+    found = audited_with_actions(cluster(node(kubelet=kubelet), STARTS), rules, to)
     assert found.workloads[0].effect == effect
     assert found.verdict.sentence.startswith(first)
 
@@ -180,7 +180,7 @@ def test_what_was_not_read_is_no_pass() -> None:
         objects, reading=replace(objects.reading, gaps=(Gap("pods of namespace b", "403", "ask for list"),))
     )
     assert (
-        audited(unread, V2_LINEAR, "v2").verdict.sentence
+        audited_with_actions(unread, V2_LINEAR, "v2").verdict.sentence
         == f"Incomplete, so this is no pass: not everything could be read. {ONE}"
     )
 

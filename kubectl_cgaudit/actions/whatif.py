@@ -4,7 +4,7 @@ Many changes are judged at once: each has copies of the nodes it touches, and a 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import polars as pl
 from msgspec.structs import replace
@@ -343,24 +343,22 @@ class _Before:
         """Return the rules and workloads that are otherwise on a touched node, in their order: how bad before, and with it."""
         touched = pl.DataFrame(entries, schema={"node": pl.Int32, "change": pl.Int32}, orient="row")
         copies = _grades(spread)
-        after = copies.with_columns(touched[copies["node"]]).lazy()
-        before = self._spread.lazy().join(touched.lazy(), on="node").select(*_KEY, "node", *_GRADE)
-        after = after.select(*_KEY, "node", *_GRADE)
-        same = [*_KEY, "node", *_GRADE]
-        differing = pl.concat([before.join(after, on=same, how="anti"), after.join(before, on=same, how="anti")])
-        keys = differing.select(_KEY).unique()
+        columns = [*_KEY, "node", *_GRADE]
+        after = copies.with_columns(touched[copies["node"]]).select(columns)
+        before = self._spread.join(touched, on="node").select(columns)
+        differing = [before.join(after, on=columns, how="anti"), after.join(before, on=columns, how="anti")]
+        keys = pl.concat(differing).select(_KEY).unique()
         elsewhere = (
-            keys.join(self._spread.lazy(), on=["rule", "workload"])
-            .join(touched.lazy(), on=["change", "node"], how="anti")
-            .select(*_KEY, "node", *_GRADE)
+            self._spread.join(keys, on=["rule", "workload"])
+            .join(touched, on=["change", "node"], how="anti")
+            .select(columns)
         )
         then = _whole(pl.concat([elsewhere, after.join(keys, on=_KEY, how="semi")]), *_KEY)
         return (
-            keys.join(self._whole.lazy(), on=["rule", "workload"], how="left")
-            .join(then.lazy(), on=_KEY, how="left", suffix="_then")
+            keys.join(self._whole, on=["rule", "workload"], how="left")
+            .join(then, on=_KEY, how="left", suffix="_then")
             .sort(_KEY)
             .select(*_KEY, *_GRADE, *(f"{name}_then" for name in _GRADE))
-            .collect()
         )
 
 
@@ -393,10 +391,7 @@ def _grades(spread: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-F = TypeVar("F", pl.DataFrame, pl.LazyFrame)
-
-
-def _whole(grades: F, *key: str) -> F:
+def _whole(grades: pl.DataFrame, *key: str) -> pl.DataFrame:
     """Return how bad a finding is that is this bad on its nodes: what holds in a most plausible case comes first."""
     ranked = (col.leads.cast(pl.Int32) * len(_RANKS) + col.severity).max()
     found = grades.group_by(key).agg(ranked=ranked, leading=(col.pods * col.leads).sum(), pods=col.pods.sum())

@@ -43,8 +43,7 @@ def compared(
     # What is the same in every case depends on no answer.
     every = pl.concat([pods, containers])
     varies = (col.change.min() != col.change.max()) | (col.signs.min() != col.signs.max())
-    varying = every.lazy().group_by("key").agg(varies=varies).filter("varies")
-    table = every.lazy().join(varying, on="key", how="semi").collect()
+    table = every.join(every.group_by("key").agg(varies=varies).filter("varies"), on="key", how="semi")
     one = pairs.join(table, on=["node", "case"], how="inner")
     other = table.select("key", other="case", other_change="change", other_signs="signs")
     both = one.join(other, on=["key", "other"], how="inner").filter(

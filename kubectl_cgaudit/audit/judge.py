@@ -436,7 +436,7 @@ def first(table: pl.DataFrame, key: str | list[str], *order: tuple[str, bool]) -
     # The number of the row decides what is left open: sorting whole groups stably costs ten times as much.
     names, falling = [*(name for name, _ in order), "row_number"], [*(falls for _, falls in order), False]
     best = col.row_number.sort_by(names, descending=falling, nulls_last=True).first()
-    kept = table.lazy().with_row_index("row_number").group_by(key).agg(best).select("row_number").collect()
+    kept = table.with_row_index("row_number").group_by(key).agg(best)
     return table[kept["row_number"].sort()]
 
 

@@ -27,11 +27,15 @@ _ABOUT = {
 }
 _TRY = "try"
 """The way that tries a change on one node and does not last, or not on new nodes."""
-_NO_LASTING_WAY = {
-    "AKS": "no lasting way is known on AKS: repeat it on new nodes",
-    "Bottlerocket": "no lasting way is known on Bottlerocket: it lasts until the node restarts",
-    "Container-Optimized OS": "no lasting way is known on Container-Optimized OS: it lasts until the node restarts",
+_MADE_TO_LAST = {
+    "AKS": "not on new nodes: AKS has no setting for it, and a privileged DaemonSet would have to repeat the command",
+    "Bottlerocket": "until the node restarts: a bootstrap container with mode=always would have to repeat the command; not tried",
+    "Container-Optimized OS": (
+        "until the node restarts: GKE has no setting for it, and a privileged DaemonSet would have to repeat the command"
+    ),
 }
+"""How long a value lasts that is only tried, and what would make it last. Source: bottlerocket.dev, bootstrap containers; GKE,
+node images."""
 
 
 def told(action: Action) -> Action:
@@ -224,7 +228,7 @@ def _fields(action: Action, audit: Audit) -> Iterator[tuple[str, str]]:
     for place, command in enumerate(action.run):
         yield "try" if len(action.run) > 1 and place < len(ways) and ways[place] == _TRY else "run", command
     if ways and ways[0] == _TRY:
-        yield "lasts", _NO_LASTING_WAY.get(action.detail.get("platform", ""), "")
+        yield "lasts", _MADE_TO_LAST.get(action.detail.get("platform", ""), "")
     yield "when", action.when
     yield "effect", effect(action)
     yield "cost", action.cost
