@@ -2,6 +2,7 @@
 
 from functools import partial
 from queue import SimpleQueue
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -358,7 +359,12 @@ def list_all(
 def _take(page: Page, kind: str, assembly: Assembly, source: str) -> None:
     # A function of its own: the last object in a loop's variable would hold the page's bytes while the next one comes.
     for item in page.items:
-        assembly.add(kind, item, json_objects.decode, source)
+        assembly.add(kind, item, json_objects.decode if isinstance(item, msgspec.Raw) else _as_it_is, source)
+
+
+def _as_it_is(item: Any, _type: type[Any]) -> Any:
+    """An object that is decoded: it has the fields of the types that ask for less."""
+    return item
 
 
 def _total(count: int, page: Page) -> int | None:

@@ -5,8 +5,10 @@ Where the next one is stands at the beginning of each, so it is asked for before
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -40,6 +42,17 @@ _CONTINUED = (
 _TOKEN = re.compile(rb'[^\[]*?"continue"\s*:\s*"([^"\\\[]+)"')
 
 
+_TYPES: dict[str, Any] = {
+    "Node": wire.Node,
+    "Pod": wire.Pod,
+    "ReplicaSet": wire.Owned,
+    "Job": wire.Owned,
+    "RuntimeClass": wire.RuntimeClass,
+    "Event": wire.Event,
+}
+"""The kinds whose objects are decoded with their page: to find where each ends first would read all of it twice."""
+
+
 class Resource(Struct, frozen=True):
     """Something to list. `instead` says what is done without it; `namespace` is the one that the path names."""
 
@@ -56,10 +69,10 @@ class Resource(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """A page of a list. Its objects are not decoded yet."""
+    """A page of a list."""
 
-    items: Iterator[msgspec.Raw]
-    """To be taken once: each holds the bytes of the whole page."""
+    items: Iterator[Any]
+    """To be taken once: decoded, or where one is not of its type the bytes of each, which hold those of the whole page."""
     count: int
     left: int | None
     """How many come after it, where the server says; 0 on the last page."""
@@ -177,7 +190,7 @@ def _leads_to(first: str, answer: Answer) -> str | None:
     return _after(first, token[1].decode("ascii", "replace")) if token else None
 
 
-def _understood(api: Api, path: str, resource: Resource, size: int, answer: Answer) -> wire.Page | Answer:
+def _understood(api: Api, path: str, resource: Resource, size: int, answer: Answer) -> wire.PageOf[Any] | Answer:
     """The page, or the answer where it has another status.
 
     Raises RequestError where the body is no such list, holds far more than was asked for, or does not lead on to its end.
@@ -187,10 +200,7 @@ def _understood(api: Api, path: str, resource: Resource, size: int, answer: Answ
     far_more = f"a page holds more than {_TIMES} times the {size} objects that were asked for"
     if answer.body.count(b",") > _MOST_COMMAS:
         raise _refused(api, resource, far_more)
-    try:
-        page = msgspec.json.decode(answer.body, type=wire.Page)
-    except wire.UNDECODABLE:
-        page = wire.Page()
+    page = _decoded(answer.body, resource.kind)
     if page.kind != f"{resource.kind}List":
         raise api.garbage(path, answer, f"list of {resource.plural}")
     if len(page.items or ()) > _TIMES * size:
@@ -200,6 +210,16 @@ def _understood(api: Api, path: str, resource: Resource, size: int, answer: Answ
         why = f"the server says that {metadata.remaining_item_count} more come and gives no continue token"
         raise RequestError(f"{api.host}: {resource.plural} cannot be listed, {why}; try again", why)
     return page
+
+
+def _decoded(body: Any, kind: str) -> wire.PageOf[Any]:
+    """The page: with decoded items where each is of its type, else with the bytes of each; without a kind where it is no JSON."""
+    types: list[Any] = [wire.PageOf[_TYPES[kind]], wire.Page] if kind in _TYPES else [wire.Page]  # type: ignore[valid-type]
+    for type_ in types:
+        with suppress(*wire.UNDECODABLE):
+            found: wire.PageOf[Any] = msgspec.json.decode(body, type=type_)
+            return found
+    return wire.PageOf()
 
 
 def _refused(api: Api, resource: Resource, why: str) -> RequestError:

@@ -1,6 +1,6 @@
 """The parts of the API's objects that are decoded; everything else is skipped unread."""
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from msgspec import DecodeError, Raw, Struct, field
 
@@ -269,12 +269,19 @@ class ListMetadata(Struct, rename="camel", gc=False):
     resource_version: str | None = None
 
 
-class Page(Struct, gc=False):
-    """A page of a list, its items not decoded yet."""
+T = TypeVar("T")
+
+
+class PageOf(Struct, Generic[T], gc=False):
+    """A page of a list, with items of a type."""
 
     kind: str = ""
-    items: list[Raw] | None = None
+    items: list[T] | None = None
     metadata: ListMetadata | None = None
+
+
+Page = PageOf[Raw]
+"""A page whose items are not decoded yet."""
 
 
 class Status(Struct, gc=False):
