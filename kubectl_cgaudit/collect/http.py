@@ -1,7 +1,6 @@
 """Requests over HTTP: one attempt with its limits, what it brought, and why it brought nothing."""
 
 import errno
-import gzip
 import io
 import socket
 import ssl
@@ -379,18 +378,23 @@ class Door(Struct, frozen=True):
         """An answer whose body is no gzip any more. Raises RequestError as `get` does."""
         if not answer.packed:
             return answer
-        body = io.BytesIO()
+        parts: list[bytes] = []
+        rest, left = answer.body, self.limit
         try:
-            with gzip.GzipFile(fileobj=io.BytesIO(answer.body)) as unpacking:
-                # Bit by bit: a small body may unpack to any size.
-                while part := unpacking.read1(_PART):
-                    if body.write(part) and body.tell() > self.limit:
-                        raise self._too_large()
-        except EOFError:
-            raise self._unusable("the answer breaks off") from None
-        except (gzip.BadGzipFile, zlib.error):
+            # A gzip file may have several members, and zeros behind the last.
+            while rest:
+                unpacking = zlib.decompressobj(_GZIP)
+                # A small body may unpack to any size.
+                parts.append(unpacking.decompress(rest, left + 1))
+                left -= len(parts[-1])
+                if left < 0:
+                    raise self._too_large()
+                if not unpacking.eof:
+                    raise self._unusable("the answer breaks off")
+                rest = unpacking.unused_data.lstrip(b"\0")
+        except zlib.error:
             raise self._unusable("the answer is damaged gzip") from None
-        return replace(answer, body=body.getvalue(), packed=False)
+        return replace(answer, body=b"".join(parts), packed=False)
 
     def _too_large(self) -> RequestError:
         why = f"larger than {self.limit >> 20} MiB"

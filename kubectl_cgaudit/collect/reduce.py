@@ -118,16 +118,20 @@ def pod(raw: wire.Pod, selects: Selects, same: Same, *, measured: bool = True) -
         raise InputError("spec.containers: it has none, and every Pod does")
     labels = meta.labels or {}
     namespace = meta.namespace or "default"
-    resizing, pending = _is_resizing(status), _is_pending(status)
-    containers = same(_containers(spec, status, same, pending=pending, measured=measured))
-    pod_level, actual = spec.resources or _UNSAID, status.resources or _UNSAID
-    request = _amount(pod_level.requests, "spec.resources.requests.cpu")
-    limit = _amount(pod_level.limits, "spec.resources.limits.cpu")
+    resizing, pending = _resizes(status)
+    containers = _containers(spec, status, pending=pending, measured=measured)
+    request = limit = read_back = allocated = None
+    if spec.resources:
+        request = _amount(spec.resources.requests, "spec.resources.requests.cpu")
+        limit = _amount(spec.resources.limits, "spec.resources.limits.cpu")
+    actual = status.resources or _UNSAID
+    if status.resources or status.allocated_resources:
+        read_back = _amount(actual.requests, "status.resources.requests.cpu")
+        allocated = _amount(status.allocated_resources, "status.allocatedResources.cpu")
     mark = _text(meta.annotations.get(_MIRROR)) if meta.annotations else None
     annotations = _annotations(meta.annotations) if meta.annotations else {}
-    kept = {key: value for key, value in annotations.items() if value is not None}
-    allocated = _amount(status.allocated_resources, "status.allocatedResources.cpu")
-    overhead = _amount(spec.overhead, "spec.overhead.cpu") or 0
+    kept = {key: value for key, value in annotations.items() if value is not None} if annotations else {}
+    overhead = (_amount(spec.overhead, "spec.overhead.cpu") or 0) if spec.overhead else 0
     asked = request
     if resizing and request is not None and allocated is not None:
         # As for a container: the pod's cgroup still carries what the kubelet has allocated, the overhead included.
@@ -136,23 +140,24 @@ def pod(raw: wire.Pod, selects: Selects, same: Same, *, measured: bool = True) -
             held = _amount(actual.limits, "status.resources.limits.cpu")
             limit = limit if actual.limits is None else held and max(0, held - overhead)
         request = own
+    # Its parts are not looked up by themselves: most pods have equals, and of these the first is kept.
     alike = Alike(
         namespace=same(namespace),
         qos=_QOS.get(status.qos_class or "") or _computed_qos(containers, request, limit),
         finished=status.phase in _FINISHED,
         selected=selects(namespace, labels),
-        runtime_class=same(spec.runtime_class_name or None),
+        runtime_class=spec.runtime_class_name or None,
         overhead_milli=overhead,
         request_milli=request,
         limit_milli=limit,
         containers=containers,
-        controller=controller(meta, same),
-        template_hash=same(labels.get("pod-template-hash")),
-        read_back_milli=_amount(actual.requests, "status.resources.requests.cpu"),
+        controller=_controller(meta),
+        template_hash=labels.get("pod-template-hash"),
+        read_back_milli=read_back,
         allocated_milli=None if resizing else allocated,
         resizing=resizing,
         spec_request_milli=asked,
-        annotations=same(tuple(sorted(kept.items()))),
+        annotations=tuple(sorted(kept.items())) if kept else (),
         annotations_left_out=len(annotations) - len(kept),
     )
     uid = (mark or meta.uid or "") if measured else ""
@@ -161,37 +166,33 @@ def pod(raw: wire.Pod, selects: Selects, same: Same, *, measured: bool = True) -
 
 def _annotations(annotations: Mapping[str, Any]) -> dict[str, str | None]:
     """Return those that decide weights and quotas, by key; None for the value of one that is too long to be kept."""
-    return {
-        key: value
-        if len(value.encode(errors="surrogatepass")) <= LONGEST_ANNOTATION and len(key) <= _LONGEST_KEY
-        else None
-        for key, value in annotations.items()
-        if key.startswith(ANNOTATIONS) and isinstance(value, str)
-    }
+    found: dict[str, str | None] = {}
+    for key, value in annotations.items():
+        if key.startswith(ANNOTATIONS) and isinstance(value, str):
+            fits = len(value.encode(errors="surrogatepass")) <= LONGEST_ANNOTATION and len(key) <= _LONGEST_KEY
+            found[key] = value if fits else None
+    return found
 
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _is_resizing(status: wire.PodStatus) -> bool:
-    return bool(status.resize) or any(
-        each.type in _RESIZES and each.status == "True" for each in status.conditions or ()
-    )
+def _resizes(status: wire.PodStatus) -> tuple[bool, bool]:
+    """Whether a pod is being resized, and whether the kubelet has not granted that; once it has, a resize is in progress only."""
+    resizing, pending = bool(status.resize), status.resize in _NOT_GRANTED
+    for each in status.conditions or ():
+        if each.type in _RESIZES and each.status == "True":
+            resizing = True
+            pending = pending or each.type == "PodResizePending"
+    return resizing, pending
 
 
-def _is_pending(status: wire.PodStatus) -> bool:
-    """Whether the kubelet has not granted what the spec asks for; once it has, a resize is only in progress."""
-    return status.resize in _NOT_GRANTED or any(
-        each.type == "PodResizePending" and each.status == "True" for each in status.conditions or ()
-    )
-
-
-def controller(meta: wire.Metadata, same: Same) -> Owner | None:
+def _controller(meta: wire.Metadata) -> Owner | None:
     """The object that controls this one."""
     for reference in meta.owner_references or ():
         if reference.controller:
-            return same(Owner(same(qualified(reference.kind, reference.api_version)), same(reference.name)))
+            return Owner(qualified(reference.kind, reference.api_version), reference.name)
     return None
 
 
@@ -204,26 +205,28 @@ def _computed_qos(containers: tuple[Container, ...], request: int | None, limit:
     return "Guaranteed" if all(most and least in (None, most) for least, most in pairs) else "Burstable"
 
 
-def _containers(
-    spec: wire.PodSpec, status: wire.PodStatus, same: Same, *, pending: bool, measured: bool
-) -> tuple[Container, ...]:
-    groups: tuple[tuple[Role, list[wire.ContainerSpec] | None, list[wire.ContainerStatus] | None], ...] = (
-        ("init", spec.init_containers, status.init_container_statuses),
-        ("app", spec.containers, status.container_statuses),
-        ("ephemeral", spec.ephemeral_containers, status.ephemeral_container_statuses),
-    )
-    views = [volume.name for volume in spec.volumes or () if volume.host_path and _shows_cgroups(volume.host_path.path)]
+def _containers(spec: wire.PodSpec, status: wire.PodStatus, *, pending: bool, measured: bool) -> tuple[Container, ...]:
+    volumes = spec.volumes or ()
+    views = [each.name for each in volumes if each.host_path and _shows_cgroups(each.host_path.path)]
     restarts = spec.restart_policy or "Always"
-    found = []
-    for group, specs, statuses in groups:
-        by_name = {entry.name: entry for entry in statuses or ()} if specs else {}
-        for container in specs or ():
+    found: list[Container] = []
+
+    def add(group: Role, specs: list[wire.ContainerSpec], statuses: list[wire.ContainerStatus] | None) -> None:
+        by_name = {entry.name: entry for entry in statuses or ()}
+        for container in specs:
             role: Role = "sidecar" if group == "init" and container.restart_policy == "Always" else group
             sees = bool(views) and any(mount.name in views for mount in container.volume_mounts or ())
             own = by_name.get(container.name)
             # A container's own policy wins (KEP-5307).
             policy = container.restart_policy or restarts
-            found.append(_container(container, role, own, policy, same, sees=sees, pending=pending, measured=measured))
+            found.append(_container(container, role, own, policy, sees=sees, pending=pending, measured=measured))
+
+    if spec.init_containers:
+        add("init", spec.init_containers, status.init_container_statuses)
+    if spec.containers:
+        add("app", spec.containers, status.container_statuses)
+    if spec.ephemeral_containers:
+        add("ephemeral", spec.ephemeral_containers, status.ephemeral_container_statuses)
     return tuple(found)
 
 
@@ -238,15 +241,16 @@ def _container(
     role: Role,
     status: wire.ContainerStatus | None,
     restarts: str,
-    same: Same,
     *,
     sees: bool,
     pending: bool,
     measured: bool,
 ) -> Container:
-    resources = spec.resources or _UNSAID
-    request = asked = _amount(resources.requests, "requests.cpu of container ", spec.name)
-    limit = _amount(resources.limits, "limits.cpu of container ", spec.name)
+    request = limit = None
+    if spec.resources:
+        request = _amount(spec.resources.requests, "requests.cpu of container ", spec.name)
+        limit = _amount(spec.resources.limits, "limits.cpu of container ", spec.name)
+    asked = request
     if status and status.allocated_resources and request is not None:
         allocated = _amount(status.allocated_resources, "allocatedResources.cpu of container ", spec.name)
         if allocated != request and (pending or allocated is not None):
@@ -258,13 +262,13 @@ def _container(
     state = status.state if status else None
     presence = _presence(role, state, restarts)
     return Container(
-        name=same(spec.name),
+        name=spec.name,
         role=role,
         request_milli=request,
         limit_milli=limit,
         presence=presence,
         runtime_id=status.container_id or None if measured and status and presence == "running" else None,
-        image=same(spec.image or ""),
+        image=spec.image or "",
         sees_cgroups=sees,
         started=state.running.started_at if measured and state and state.running else None,
         spec_request_milli=asked,
@@ -306,4 +310,4 @@ def warned_of_v1(event: wire.Event) -> tuple[str, str] | None:
 def owner(raw: wire.Owned, same: Same) -> tuple[tuple[str, str], Owner | None]:
     """Namespace and name of an object, and what controls it."""
     meta = raw.metadata
-    return (same(meta.namespace or "default"), same(meta.name)), controller(meta, same)
+    return (same(meta.namespace or "default"), meta.name), same(_controller(meta))
